@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -14,7 +14,7 @@ import orjson
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.index.snapshot_writer import look_at
-from twinsieve.pipeline.index.state import Asked, IndexState
+from twinsieve.pipeline.index.state import NO_ANSWERS, Asked, IndexState
 from twinsieve.pipeline.wire.block import Block
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.contract import (
@@ -30,7 +30,8 @@ from twinsieve.stages.contract import (
 from twinsieve.stages.judge.frozen import Frozen, SavedParts
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.scheme import SchemeConfig
-from twinsieve.stages.window.segments import IntoFile
+from twinsieve.stages.near.answers import Answer
+from twinsieve.stages.window.segments import IntoFile, SegmentId
 
 
 def hash64(text: str) -> int:
@@ -102,7 +103,7 @@ class HashSieve:
         """Another one for each of its two rules."""
         return f"{int(self.caseless):016x}"
 
-    def judge(self, batch: Batch) -> Verdicts:
+    def judge(self, batch: Batch, *, answers: Mapping[SegmentId, Answer] = NO_ANSWERS) -> Verdicts:
         self.judged += len(batch)
         n = len(batch)
         kinds = np.zeros(n, np.uint8)

@@ -28,6 +28,19 @@ leaders, so copies of them are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
+class AnswersConfig:
+    """How an index uses what shards answer.
+
+    topic: the topic of their answers
+    patience_s: a block waits this long at most for a segment, and only if somebody has answered for that
+        segment within this time
+    """
+
+    topic: str
+    patience_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class IndexConfig:
     """Configuration of an index; the sieve has its own. No field has a default.
 
@@ -49,6 +62,7 @@ class IndexConfig:
         be emitted
     unread_s: give up a topic if no worker was assigned any of it for this time
     needs_snapshots: stop if part of the log was deleted because snapshots contain it, and none can be read
+    answers: how it uses what shards answer; None: it looks everything up itself
     """
 
     scheme: bytes
@@ -73,6 +87,7 @@ class IndexConfig:
     redrivers: str
     inputs_s: float
     unread_s: float
+    answers: AnswersConfig | None
 
 
 class IndexStep(StrEnum):

@@ -3,8 +3,8 @@
 Steps of `Index.step`, once the log's partition is ours and every recorded decision has been applied:
 
 1. Poll blocks, together with the current group membership. Hook: POLLED.
-2. Judge as many blocks as there is time for; the next step reads the others again. The state is then ahead
-   of what is recorded. Hook: JUDGED.
+2. Judge as many blocks as there is time for, and as need not wait for answers of shards; the next step goes
+   on with the others. The state is then ahead of what is recorded. Hook: JUDGED.
 3. Write one decision per block, the answers and the log offset in one transaction. All indexes of a
    deployment share one transactional id, so that a new index fences the old one. Hooks: BEGUN, DECIDED,
    ANSWERED, OFFSETS_SENT, COMMITTED.
@@ -20,12 +20,13 @@ new index restores.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from itertools import takewhile
 
 from twinsieve.pipeline.basics.state_machine import Machine
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
@@ -51,9 +52,10 @@ from twinsieve.pipeline.index.follower import Follower, FollowerPhase
 from twinsieve.pipeline.index.history import History
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.index.other_settings import OtherSettings
+from twinsieve.pipeline.index.segment_answers import SegmentAnswers
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
-from twinsieve.pipeline.index.state import Asked
+from twinsieve.pipeline.index.state import NO_ANSWERS, Asked
 from twinsieve.pipeline.index.transaction import DecisionWriter, Pace
 from twinsieve.pipeline.index.watched_topics import InputTopics, InternalTopics
 from twinsieve.pipeline.saved import Watch, no_watch
@@ -67,6 +69,7 @@ from twinsieve.pipeline.wire.frame import (
 )
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.window.segments import SegmentId
 
 _STAND_BY_S = 0.02
 """Timeout of a poll while this index does not judge: long enough for its client to take part in the group."""
@@ -91,21 +94,27 @@ may take minutes, and a disk that is too slow may lose kept messages again in it
 _LIST_S = 5.0
 """How long an index that must know whether there is a newer snapshot waits for the folder."""
 
+_ANSWER_S = 0.05
+"""Timeout of a poll for answers while a block waits for them."""
+
 _CLOCKS_DIFFER_MS = 60_000
 """If the log does not say when the broker wrote a block, the block's arrival time may be at most this far
 ahead of the index's clock; a later time is reduced to that."""
 
 
-class _Read(NamedTuple):
+@dataclass(slots=True)
+class _Read:
     """A block as it was read from the log.
 
     stamp_ms: timestamp of its record; stamped_by_broker: whether the broker has set that, by its own clock
+    block: decoded, or why that cannot be; None: nobody has asked yet (`Index._block`)
     """
 
     offset: int
     data: bytes
     stamp_ms: int
     stamped_by_broker: bool
+    block: Block | ForeignSchemeError | ForeignVersionError | None = None
 
 
 class Index:
@@ -137,8 +146,9 @@ class Index:
         self._config = config
         self._pace = pace or Pace(config.max_blocks)
         self._followed = min(_AT_ONCE * config.max_blocks, _MOST_AT_ONCE)
-        self._reads_again = False
-        """Whether some of the blocks polled last were not judged, so that they are read again."""
+        self._held: deque[_Read] = deque()
+        """Blocks that were polled and are not judged yet. Until they are, no others are polled."""
+        self._is_paused = False
         self.judges = False
         """Whether this index is judging at this moment. That may take seconds without a request to a
         broker."""
@@ -151,7 +161,8 @@ class Index:
         self._consumer: GroupConsumer | None = None
         self._reader = broker.reader()
         self._admin = broker.admin()
-        names = (config.log.topic, config.decisions.topic, config.verdicts)
+        names = [config.log.topic, config.decisions.topic, config.verdicts]
+        names += [config.answers.topic] if config.answers is not None else []
         self._topics = InternalTopics(self._admin, clock, names, config.check_s / 2)
         infos = self._topics.infos
         self._ids = (infos[config.log.topic].topic_id, infos[config.decisions.topic].topic_id)
@@ -195,12 +206,20 @@ class Index:
             *(store, self._journal, self._ids, config.scheme, background, clock),
             *(config.snapshot_every_s, watch, config.under.fixed),
             (self.state.next_offset, restored.decisions_from),
+            announces=config.answers is not None,
         )
         if log_begins and not self.state.next_offset:
             self._miss_snapshots(log_begins)
         self.follower = Follower(self._reader, self.state, config, self._ids[0], restored.decisions_from)
         self._applied = 0
         self._waited_s = 0.0
+        self.answers: SegmentAnswers | None = None
+        if config.answers is not None:
+            asked = self.state.sieve.question
+            self.answers = SegmentAnswers(
+                *(broker.reader(), config.answers, config.scheme, self._ids[0], asked, clock, self.notices)
+            )
+        self._sealed: list[SegmentId] = []
         self._writer: DecisionWriter | None = None
         self._to_trim: dict[Partition, int] = {}
         self._decisions_end = 0
@@ -294,11 +313,9 @@ class Index:
         if consumer is None:
             self.follower.step(timeout_s, self._followed)
             return []
-        if self._reads_again:
-            consumer.seek(self._config.log, self.state.next_offset)
-            self._reads_again = False
         # Step 1: poll blocks.
-        polled = consumer.poll(timeout_s if self.live else self._stand_by_s(timeout_s), self._pace.blocks)
+        self._pause(consumer, is_paused=bool(self._held))
+        polled = consumer.poll(self._poll_s(timeout_s), self._pace.blocks)
         self._hook(IndexStep.POLLED)
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
@@ -310,19 +327,77 @@ class Index:
             self._follow(consumer, polled.membership, timeout_s)
             return []
         self._inputs.look(self.state.ledger)
-        blocks = [
-            _Read(offset, value or b"", stamp, stamped_by_broker=records.stamped_by_broker)
+        self._held += [
+            _Read(offset, value or b"", stamp, records.stamped_by_broker)
             for records in polled.records
             for offset, value, stamp in zip(
                 records.offsets, records.values, records.timestamps_ms, strict=True
             )
         ]
+        blocks = self._answered(timeout_s)
         if blocks:
             return self._judge(blocks, polled.membership)
+        if self._held:
+            self.waits_since_ms = self._held[0].stamp_ms
+            return []
         self.waits_since_ms = None
         if self._clock.monotonic_s() - self._checked_s >= self._config.check_s:
             self._check_idle(polled.membership)
         return []
+
+    def _block(self, read: _Read) -> Block | ForeignSchemeError | ForeignVersionError:
+        """A block, decoded once, or why that cannot be. raises: StateError for a damaged one"""
+        if read.block is None:
+            try:
+                read.block = decode_block(read.data, self._config.scheme, f"{self._config.log}@{read.offset}")
+            except (ForeignSchemeError, ForeignVersionError) as error:
+                read.block = error
+        return read.block
+
+    def _poll_s(self, timeout_s: float) -> float:
+        """Timeout of a poll of the log."""
+        if not self.live:
+            return self._stand_by_s(timeout_s)
+        return 0.0 if self._held else timeout_s
+
+    def _pause(self, consumer: GroupConsumer, *, is_paused: bool) -> None:
+        if self.live and is_paused != self._is_paused:
+            (consumer.pause if is_paused else consumer.resume)([self._config.log])
+            self._is_paused = is_paused
+
+    def _answered(self, timeout_s: float) -> list[_Read]:
+        """Those of the blocks that are held, from the first on, that need not wait for answers of shards."""
+        answers = self.answers
+        if answers is None:
+            return list(self._held)
+        topic = self._topics.infos[answers.topic]
+        answers.read(set(range(topic.partitions)) - topic.leaderless)
+        answers.poll(0.0)
+        if self._held and self._waits(self._held[0]):
+            answers.poll(min(timeout_s, _ANSWER_S))
+        return list(takewhile(lambda read: not self._waits(read), self._held))
+
+    def _waits(self, read: _Read) -> bool:
+        """Whether a block waits for answers. One without rows, or that is refused, does not."""
+        if self.answers is None:
+            return False
+        block = self._block(read)
+        if not isinstance(block, Block) or not len(block.batch):
+            return False
+        return self.answers.waits(read.offset, self._sealed)
+
+    @property
+    def unanswered(self) -> list[SegmentId]:
+        """The sealed segments in which this index looks up itself, because nobody answers for them; none if
+        it uses no answers."""
+        return self.answers.unanswered(self._sealed) if self.answers is not None and self.live else []
+
+    def _note_sealed(self) -> None:
+        """Note which segments are sealed, after blocks were judged or followed."""
+        if self.answers is not None:
+            self._sealed = self.state.sieve.sealed_ids()
+            self.answers.pass_over(self.state.next_offset)
+            self.answers.keep(self._sealed)
 
     def _check_idle(self, membership: Membership) -> None:
         """Check, with an empty commit, that no other index has taken over; begin a snapshot if one is due."""
@@ -355,6 +430,8 @@ class Index:
             if self._consumer is not None:
                 closing.callback(self._consumer.leave if leaves else self._consumer.close)
             closing.callback(self._reader.close)
+            if self.answers is not None:
+                closing.callback(self.answers.close)
             if self._writer is not None:
                 closing.callback(self._writer.transactor.close)
             if self._journal is not None:
@@ -384,7 +461,10 @@ class Index:
             # Another process judges now, so this consumer reads nothing. Pause it: if retention deletes the
             # record at its position, each poll would fail.
             self._consumer.pause([self._config.log])
-        self._reads_again = False
+        self._held.clear()
+        self._is_paused = False
+        if self.answers is not None:
+            self.answers.end()
         self.phase.go(phase)
         self.follower.stop()
 
@@ -456,6 +536,9 @@ class Index:
         sieve = self.state.sieve
         self._other_rules = sieve.judged_by if sieve.judged_by != sieve.rules else ""
         self._inputs.begin()
+        self._note_sealed()
+        if self.answers is not None:
+            self.answers.begin(self.state.next_offset)
         self.follower.end()
         self.phase.go(IndexPhase.LIVE)
         self._hook(IndexStep.RESTORED)
@@ -491,14 +574,14 @@ class Index:
             is_late = self._clock.monotonic_s() - began_s >= max_s or step_bytes > self._config.max_step_bytes
             if (rulings or waiting) and is_late:
                 break
-            try:
-                asked = self._asked(read)
-            except (ForeignSchemeError, ForeignVersionError) as error:
+            block = self._block(read)
+            if not isinstance(block, Block):
                 if waiting:
                     rulings += self._rule(waiting)
                     waiting, rows = [], 0
-                rulings.append(self._refuse(read, error))
+                rulings.append(self._refuse(read, block))
                 continue
+            asked = self._asked(read, block)
             waiting.append((read, asked))
             rows += len(asked.block)
             if asked.given_up or rows >= self._pace.rows:
@@ -508,7 +591,9 @@ class Index:
             rulings += self._rule(waiting)
         self.judges = False
         took_s = self._clock.monotonic_s() - began_s
-        self._reads_again = len(rulings) < len(blocks)
+        cut = len(rulings) < len(blocks)
+        for _ in rulings:
+            self._held.popleft()
         due = self.snapshots.is_due()
         try:
             self._hook(IndexStep.JUDGED)
@@ -522,21 +607,24 @@ class Index:
             raise FatalError(f"decisions could not be written ({error}); restoring") from error
         self.sessions += ledger.sessions_started - sessions
         self.given_up += ledger.given_up - given_up
-        self._pace.recorded(len(rulings), in_time=2 * took_s < max_s, cut=self._reads_again)
+        self._pace.recorded(len(rulings), in_time=2 * took_s < max_s, cut=cut)
         self.waits_since_ms = blocks[min(len(rulings), len(blocks) - 1)].stamp_ms
         self.snapshots.judged()
+        self._note_sealed()
         if due:
             # Step 4: begin a snapshot; some steps later `_finish_snapshot` calls the hook SNAPSHOT_WRITTEN.
             self.snapshots.begin(self.state, self.follower.decisions_at)
         return [ruling for ruling, _ in rulings]
 
-    def _asked(self, read: _Read) -> Asked:
-        """A block, decoded. raises: ForeignSchemeError, ForeignVersionError"""
-        block = decode_block(read.data, self._config.scheme, f"{self._config.log}@{read.offset}")
+    def _asked(self, read: _Read, block: Block) -> Asked:
         self.other_settings.see(block)
         # A worker reads the topic of this block, so that topic is not given up.
         given_up = tuple(sorted(self._inputs.abandoned - {block.topic_id}))
-        return Asked(block, read.offset, self._arrival_ms(block, read), given_up)
+        answers = NO_ANSWERS
+        if self.answers is not None:
+            rows, fits = len(block.batch), self.state.sieve.fits
+            answers = self.answers.of(read.offset, checksum_of(read.data), rows, fits)
+        return Asked(block, read.offset, self._arrival_ms(block, read), given_up, answers)
 
     def _rule(self, asked: Sequence[tuple[_Read, Asked]]) -> list[tuple[Ruling, int]]:
         """The rulings on blocks, each with the number of the verdicts partition for its answer."""

@@ -73,6 +73,7 @@ class SnapshotWriter:
     every_s: the next snapshot is due when the oldest block that a restore would have to replay is this old
     watch: called for written bytes, but only while the caller waits for the end of a write
     fixed: as in `Snapshot`; newest: of the snapshot that was restored
+    announces: a snapshot is also due when the file of a segment is done, so that shards learn of it
     stored_ms: when the last snapshot was stored, None before the first
     failures: number of failed writes; bytes_written: bytes of stored snapshots and of all their files. The
         caller adds both to its counters and sets them to 0
@@ -90,6 +91,8 @@ class SnapshotWriter:
         watch: Watch = no_watch,
         fixed: str = "",
         newest: tuple[int, int] = (0, 0),
+        *,
+        announces: bool = False,
     ) -> None:
         self._store = store
         self._journal = journal
@@ -99,6 +102,7 @@ class SnapshotWriter:
         self._background = background
         self._clock = clock
         self._every_s = every_s
+        self._announces = announces
         self._watch = watch
         self._is_awaited = False
         self._looking: Future[Collection[str]] | None = None
@@ -162,7 +166,13 @@ class SnapshotWriter:
             return False
         if self._failed_s is not None:
             return now_s - self._failed_s >= min(_AGAIN_S, self._every_s)
-        return now_s - since_s >= self._every_s and now_s - self._live_s >= min(_SETTLE_S, self._every_s)
+        is_time = now_s - since_s >= self._every_s or (self._announces and self._has_segment)
+        return is_time and now_s - self._live_s >= min(_SETTLE_S, self._every_s)
+
+    @property
+    def _has_segment(self) -> bool:
+        """Whether the file of a segment is done that no snapshot names."""
+        return self._journal is not None and self._journal.has_unnamed_segment
 
     @property
     def waiting_segments(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -20,10 +20,13 @@ from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
 from twinsieve.stages.contract import Batch, Kind, SieveStats, Verdicts
 from twinsieve.stages.judge.frozen import Frozen
 from twinsieve.stages.judge.kept_messages import KeptMessages
-from twinsieve.stages.window.segments import IntoFile
+from twinsieve.stages.near.answers import Answer, chosen_of, joined
+from twinsieve.stages.window.segments import IntoFile, SegmentId
 
 _Rows = TypeVar("_Rows", Batch, Verdicts)
 _Item = TypeVar("_Item")
+
+NO_ANSWERS: Mapping[SegmentId, Answer] = {}
 
 _LINKS = 1 << 16
 """Number of decisions whose links a state remembers: some snapshots lie among them."""
@@ -37,8 +40,25 @@ def numbering_of(*origin: object) -> bytes:
 class Judge(Protocol):
     """The methods of a sieve that the index uses; `stages.judge.batch_sieve.BatchSieve` has them."""
 
-    def judge(self, batch: Batch) -> Verdicts:
-        """Verdicts of readable messages in log order; the sieve's state changes accordingly."""
+    def judge(self, batch: Batch, *, answers: Mapping[SegmentId, Answer] = NO_ANSWERS) -> Verdicts:
+        """Verdicts of readable messages in log order; the sieve's state changes accordingly.
+
+        answers: for these rows, of sealed segments in which they need not be looked up any more
+        """
+
+    def sealed_ids(self) -> list[SegmentId]:
+        """The sealed segments of the near window, oldest first."""
+
+    def fits(self, segment: SegmentId, answer: Answer) -> bool:
+        """Whether the answer can be one of a sealed segment of this sieve."""
+
+    def take_answered(self) -> tuple[int, int]:
+        """Rows times segments that were answered, and how many of them were looked up all the same, since the
+        last call."""
+
+    @property
+    def question(self) -> bytes:
+        """What this sieve asks of a segment; answers to another question do not fit."""
 
     def apply(self, batch: Batch, verdicts: Verdicts) -> None:
         """Change the state as recorded verdicts require, without judging."""
@@ -79,12 +99,14 @@ class Asked(NamedTuple):
     arrival_ms: arrival time of its messages, which bounds their own times
     given_up: sorted ids of topics of which no message will come out any more; if the block is judged, they
         are given up
+    answers: what sealed segments have for its readable rows, as far as that is known
     """
 
     block: Block
     log_offset: int
     arrival_ms: int
     given_up: tuple[bytes, ...] = ()
+    answers: Mapping[SegmentId, Answer] = NO_ANSWERS
 
 
 class _Entered(NamedTuple):
@@ -175,7 +197,9 @@ class IndexState:
         entered = _Together[_Entered]()
         for each in asked:
             block = each.block
-            if each.given_up or not self.ledger.joins(block, entered.spans):
+            # Rows that are judged together have answers of the same segments.
+            is_other = bool(entered) and entered[-1].asked.answers.keys() != each.answers.keys()
+            if each.given_up or is_other or not self.ledger.joins(block, entered.spans):
                 rulings += self._judge(entered)
             self.next_offset = each.log_offset + 1
             result = self.ledger.check(block)
@@ -195,6 +219,7 @@ class IndexState:
     def _judge(self, entered: list[_Entered]) -> list[Ruling]:
         """Judge the new messages of these blocks together, and empty the list; returns the rulings."""
         batches: list[Batch] = []
+        answers: dict[SegmentId, list[tuple[Answer, int]]] = {}
         for each in entered:
             block = each.block
             new = each.sources == Source.NEW
@@ -202,7 +227,12 @@ class IndexState:
             each.verdicts.kinds[new] = np.where(dead[new], Kind.UNREADABLE, Kind.UNIQUE)
             if each.readable.any():
                 batches.append(self._batch(block, each.readable, each.asked.arrival_ms))
-        judged = self.sieve.judge(_joined(batches)) if batches else None
+                wanted = each.readable[block.kinds == RowKind.READABLE]
+                for segment, answer in each.asked.answers.items():
+                    chosen = (chosen_of(answer, wanted), len(batches[-1]))
+                    answers.setdefault(segment, []).append(chosen)
+        found = {segment: joined(parts) for segment, parts in answers.items()}
+        judged = self.sieve.judge(_joined(batches), answers=found) if batches else None
         rulings, low = [], 0
         for each in entered:
             readable = each.readable

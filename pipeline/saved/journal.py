@@ -266,6 +266,13 @@ class Journal:
         there = set(self._storage.names())
         return frozenset(part for part, file in self._parts.items() if file.name in there)
 
+    @property
+    def has_unnamed_segment(self) -> bool:
+        """Whether there is a file of a segment that no manifest names."""
+        with self._lock:
+            names = {file.name for file in self._files if file.holds is Holds.SEGMENT}
+            return not names <= self._announced
+
     def cut(self, frozen: Frozen) -> Cut:
         """Begin a save of this state; call it in the thread that judges, before the next `judge`.
 

@@ -165,6 +165,13 @@ class BatchSieve:
                 return lies_in(answer, each.first, each.ring.kept, each.positions)
         return False
 
+    def take_answered(self) -> tuple[int, int]:
+        """Rows times segments that were answered, and how many of them were looked up all the same, since the
+        last call."""
+        near = self.near
+        taken, near.answered_rows, near.left_rows = (near.answered_rows, near.left_rows), 0, 0
+        return taken
+
     @cached_property
     def question(self) -> bytes:
         """What this sieve asks of a segment (`NearRules.question`)."""

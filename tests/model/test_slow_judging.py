@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,17 +11,20 @@ import pytest
 from tests.driver import DECISIONS, INDEX, LOG, OUTPUT, WORKER, Process, World, log_offset, texts
 from tests.twins import HashSieve
 from twinsieve.pipeline.index.config import IndexStep
+from twinsieve.pipeline.index.state import NO_ANSWERS
 from twinsieve.pipeline.wire.block import decode_block
 from twinsieve.stages.contract import Batch, Verdicts
+from twinsieve.stages.near.answers import Answer
+from twinsieve.stages.window.segments import SegmentId
 
 
 def slow(world: World, row_s: float) -> Callable[[], HashSieve]:
     """Sieves that take `row_s` for a row."""
 
     class Slow(HashSieve):
-        def judge(self, batch: Batch) -> Verdicts:
+        def judge(self, batch: Batch, *, answers: Mapping[SegmentId, Answer] = NO_ANSWERS) -> Verdicts:
             world.clock.sleep(row_s * len(batch))
-            return super().judge(batch)
+            return super().judge(batch, answers=answers)
 
     return Slow
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.memory.broker import ManualClock
 from tests.twins import HashSieve
 from twinsieve.pipeline.broker.records import AbortableError
+from twinsieve.pipeline.index.state import NO_ANSWERS
 from twinsieve.stages.contract import Batch, Verdicts
+from twinsieve.stages.near.answers import Answer
+from twinsieve.stages.window.segments import SegmentId
 
 _SEND_S = (0.0, 0.0, 0.1, 0.5, 2.0, 5.0)
 
@@ -18,9 +21,9 @@ def slow_sieve(clock: ManualClock, row_s: float) -> type[HashSieve]:
     """A sieve that takes this time for each row."""
 
     class SlowSieve(HashSieve):
-        def judge(self, batch: Batch) -> Verdicts:
+        def judge(self, batch: Batch, *, answers: Mapping[SegmentId, Answer] = NO_ANSWERS) -> Verdicts:
             clock.sleep(row_s * len(batch))
-            return super().judge(batch)
+            return super().judge(batch, answers=answers)
 
     return SlowSieve
 

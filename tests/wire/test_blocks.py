@@ -4,6 +4,7 @@ readable."""
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from tests.examples import examples
 from tests.golden.make import FOLDER, SCHEME, golden_block, golden_ruling, records
 from tests.twins import HashSieve, TinyScheme, batch_of, ruled
 from twinsieve.pipeline.index.ledger import ledger_from_bytes, ledger_to_bytes
-from twinsieve.pipeline.index.state import IndexState
+from twinsieve.pipeline.index.state import NO_ANSWERS, IndexState
 from twinsieve.pipeline.wire.block import (
     MAX_SPAN,
     Block,
@@ -47,6 +48,8 @@ from twinsieve.pipeline.worker.verdict_headers import apart_headers
 from twinsieve.stages.columns import PerRow, declared
 from twinsieve.stages.contract import DETAIL_LENGTH, STORED_LENGTH, Batch, Verdicts
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.near.answers import Answer
+from twinsieve.stages.window.segments import SegmentId
 
 
 def same(one: object, other: object) -> bool:
@@ -93,8 +96,8 @@ def test_the_number_of_a_rule_of_a_newer_program_is_read_and_shown() -> None:
 class FullSieve(HashSieve):
     """No column of its verdicts is blank."""
 
-    def judge(self, batch: Batch) -> Verdicts:
-        verdicts, rows = super().judge(batch), np.arange(len(batch))
+    def judge(self, batch: Batch, *, answers: Mapping[SegmentId, Answer] = NO_ANSWERS) -> Verdicts:
+        verdicts, rows = super().judge(batch, answers=answers), np.arange(len(batch))
         for name, column in declared(Verdicts).items():
             if isinstance(column, PerRow) and name not in ("kinds", "leaders"):
                 getattr(verdicts, name)[:] = rows + 1

@@ -1,0 +1,268 @@
+"""What shards have answered (`<app>.answers`), as the index that judges reads it, and what it waits for.
+
+An answer is a cache entry: whatever is missing, late or does not fit, the index looks up itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from enum import StrEnum
+
+import numpy as np
+
+from twinsieve.pipeline.broker.ports import Clock, Reader
+from twinsieve.pipeline.broker.records import AbortableError, Partition, UnreadableError
+from twinsieve.pipeline.index.config import AnswersConfig
+from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError
+from twinsieve.pipeline.wire.segment_answers import AnswersRecord, BlockAnswer, decode_answers
+from twinsieve.stages.errors import StateError
+from twinsieve.stages.near.answers import Answer
+from twinsieve.stages.window.segments import SegmentId
+
+_LAST_RECORDS = 4_096
+"""An index that begins to judge reads this many records of each partition that are there already: shards
+answer at most 64 blocks ahead of it."""
+_MOST_BYTES = 256 << 20
+"""While answers that wait for their blocks take more, no others are read."""
+_AT_ONCE = 1_024
+_AGAIN_S = 1.0
+"""Time until the broker is asked again where the topic begins and ends."""
+_NOTICED = 3
+"""How many records that cannot be used are named in the log, in all."""
+
+
+class Unused(StrEnum):
+    """Why a record of answers, or what it has for a block, is not used; the label of a count."""
+
+    OTHER_LOG = "other_log"
+    """of a topic that was deleted and created again"""
+    OTHER_QUESTION = "other_question"
+    """of a shard with other settings or rules"""
+    OTHER_VERSION = "other_version"
+    """of a program with another format or scheme"""
+    DAMAGED = "damaged"
+    LATE = "late"
+    """for a block that is judged"""
+    OTHER_BLOCK = "other_block"
+    """for another block with the same offset"""
+    UNFIT = "unfit"
+    """of a segment that is not in the window, or names messages that it cannot have"""
+    DIFFERS = "differs"
+    """not what another shard says of the same: a fault"""
+
+
+class SegmentAnswers:
+    """Reads the answers of shards for blocks from some log offset on.
+
+    log_id: topic id of the log; question: what this index asks (`NearRules.question`)
+    notices: receives a line for each of the first records that cannot be used
+    unused: how many records or blocks of answers were not used; the caller adds them to its counters
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        config: AnswersConfig,
+        scheme: bytes,
+        log_id: bytes,
+        question: bytes,
+        clock: Clock,
+        notices: list[str],
+    ) -> None:
+        self._reader = reader
+        self._config = config
+        self._scheme = scheme
+        self._log_id = log_id
+        self._question = question
+        self._clock = clock
+        self._notices = notices
+        self._noticed = 0
+        self._next_offset = 0
+        self._found: dict[int, dict[SegmentId, BlockAnswer]] = {}
+        self._bytes = 0
+        self._answered_s: dict[SegmentId, float] = {}
+        self._waited_s: dict[int, float] = {}
+        self._partitions: list[Partition] = []
+        self._is_full = False
+        self._again_s = 0.0
+        self.unused: Counter[Unused] = Counter()
+
+    @property
+    def topic(self) -> str:
+        """The topic of the answers."""
+        return self._config.topic
+
+    def begin(self, next_offset: int) -> None:
+        """Begin with the blocks from this log offset on."""
+        self.end()
+        self._next_offset = next_offset
+
+    def read(self, numbers: Collection[int]) -> None:
+        """Read these partitions of the topic, which have leaders, from now on; new ones from their last
+        records. If the broker does not say where these are, it is asked again later: nothing is owed."""
+        wanted = [Partition(self._config.topic, number) for number in sorted(numbers)]
+        now_s = self._clock.monotonic_s()
+        if wanted == self._partitions or now_s < self._again_s:
+            return
+        new = [partition for partition in wanted if partition not in self._partitions]
+        try:
+            begins = self._reader.beginning_offsets(new) if new else {}
+            ends = self._reader.end_offsets(new) if new else {}
+            self._reader.assign(wanted)
+            for partition in new:
+                self._reader.seek(partition, max(begins[partition], ends[partition] - _LAST_RECORDS))
+        except AbortableError:
+            self._again_s = now_s + _AGAIN_S
+            return
+        self._partitions = wanted
+
+    def end(self) -> None:
+        """Read nothing, and forget what was answered."""
+        self._reader.assign(())
+        self._partitions = []
+        self._found.clear()
+        self._waited_s.clear()
+        self._bytes, self._is_full = 0, False
+
+    def poll(self, timeout_s: float) -> None:
+        """Take the answers that have arrived; wait up to `timeout_s` for the first."""
+        self._stay_within_bounds()
+        if self._is_full or not self._partitions:
+            return
+        try:
+            polled = self._reader.poll(timeout_s, _AT_ONCE)
+        except UnreadableError as error:
+            self._refuse(Unused.DAMAGED, str(error))
+            self._reader.seek(error.partition, error.offset + 1 if error.after is None else error.after)
+            return
+        except AbortableError:
+            # Retention deleted what was to be read next, or the topic lost its end.
+            self._reader.assign(())
+            self._partitions = []
+            return
+        for records in polled:
+            for offset, value in zip(records.offsets, records.values, strict=True):
+                self._take(f"{records.partition}@{offset}", value or b"")
+
+    def _stay_within_bounds(self) -> None:
+        is_full = self._bytes > _MOST_BYTES
+        if is_full != self._is_full:
+            (self._reader.pause if is_full else self._reader.resume)(self._partitions)
+            self._is_full = is_full
+
+    def _take(self, where: str, value: bytes) -> None:
+        try:
+            record = decode_answers(self._scheme, value, where)
+        except (ForeignVersionError, ForeignSchemeError) as error:
+            self._refuse(Unused.OTHER_VERSION, str(error))
+            return
+        except StateError as error:
+            self._refuse(Unused.DAMAGED, str(error))
+            return
+        if record.log_id != self._log_id:
+            self._refuse(
+                Unused.OTHER_LOG, f"{where}: answers blocks of another log than {self._log_id.hex()}"
+            )
+            return
+        if record.question != self._question:
+            self._refuse(
+                Unused.OTHER_QUESTION,
+                f"{where}: shard {record.shard} has other settings or rules than this index; give all "
+                "processes the same settings and version",
+            )
+            return
+        self._answered_s[record.segment] = self._clock.monotonic_s()
+        for block in record.blocks:
+            self._note(where, record, block)
+
+    def _note(self, where: str, record: AnswersRecord, block: BlockAnswer) -> None:
+        if block.offset < self._next_offset:
+            self.unused[Unused.LATE] += 1
+            return
+        found = self._found.setdefault(block.offset, {})
+        before = found.get(record.segment)
+        if before is None:
+            found[record.segment] = block
+            self._bytes += _bytes_of(block)
+        elif before.checksum == block.checksum and not _are_equal(before, block):
+            self._refuse(
+                Unused.DIFFERS,
+                f"{where}: shard {record.shard} answers block {block.offset} otherwise than another shard; "
+                "the first answer counts; report this as a fault of twinsieve",
+            )
+
+    def _refuse(self, reason: Unused, why: str) -> None:
+        self.unused[reason] += 1
+        if self._noticed < _NOTICED:
+            self._noticed += 1
+            self._notices.append(f"{why}; not used, the index looks up itself")
+
+    def is_expected(self, segment: SegmentId) -> bool:
+        """Whether somebody answers for this segment, so that waiting for him is worth while."""
+        answered_s = self._answered_s.get(segment)
+        return answered_s is not None and self._clock.monotonic_s() - answered_s < self._config.patience_s
+
+    def unanswered(self, segments: Iterable[SegmentId]) -> list[SegmentId]:
+        """Those segments for which nobody answers."""
+        return [segment for segment in segments if not self.is_expected(segment)]
+
+    def waits(self, offset: int, segments: Sequence[SegmentId]) -> bool:
+        """Whether a block should wait for answers of these segments; from the first such question on.
+
+        offset: of the block, which has rows to judge
+        """
+        found = self._found.get(offset, {})
+        missing = [segment for segment in segments if segment not in found]
+        if not any(self.is_expected(segment) for segment in missing):
+            return False
+        now_s = self._clock.monotonic_s()
+        return now_s - self._waited_s.setdefault(offset, now_s) < self._config.patience_s
+
+    def of(
+        self, offset: int, checksum: int, rows: int, fits: Callable[[SegmentId, Answer], bool]
+    ) -> dict[SegmentId, Answer]:
+        """What was answered for a block. rows: its readable messages; fits: `BatchSieve.fits`"""
+        fitting = {}
+        for segment, block in self._found.get(offset, {}).items():
+            if (block.checksum, block.rows) != (checksum, rows):
+                self.unused[Unused.OTHER_BLOCK] += 1
+            elif block.answer is not None and not fits(segment, block.answer):
+                self.unused[Unused.UNFIT] += 1
+            elif block.answer is not None:
+                fitting[segment] = block.answer
+        return fitting
+
+    def pass_over(self, next_offset: int) -> None:
+        """Forget answers for the blocks before this log offset, which are judged."""
+        self._next_offset = next_offset
+        for offset in [offset for offset in self._found if offset < next_offset]:
+            self._bytes -= sum(map(_bytes_of, self._found.pop(offset).values()))
+        self._waited_s = {at: since for at, since in self._waited_s.items() if at >= next_offset}
+
+    def keep(self, segments: Iterable[SegmentId]) -> None:
+        """Forget who answered for other segments than these, which the window has passed."""
+        kept = set(segments)
+        horizon_s = self._clock.monotonic_s() - self._config.patience_s
+        self._answered_s = {
+            segment: at for segment, at in self._answered_s.items() if segment in kept or at > horizon_s
+        }
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._reader.close()
+
+
+def _bytes_of(block: BlockAnswer) -> int:
+    """Bytes that it takes in memory, about."""
+    columns = () if block.answer is None else block.answer
+    return 500 + sum(column.nbytes for column in columns)
+
+
+def _are_equal(one: BlockAnswer, other: BlockAnswer) -> bool:
+    """Whether two say the same of a block; who leaves it to the index says nothing."""
+    if one.answer is None or other.answer is None:
+        return True
+    names = Answer._fields
+    pairs = ((getattr(one.answer, name), getattr(other.answer, name)) for name in names)
+    return one.rows == other.rows and all(np.array_equal(a, b) for a, b in pairs)

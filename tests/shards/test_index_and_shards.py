@@ -1,0 +1,112 @@
+"""An app whose index uses the answers of shards: what comes out is what one process without shards lets out,
+whatever becomes of the shards."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.memory.broker import MemoryCluster, NewTopic
+from tests.service.running import Service, came_out, wait_for
+from tests.service.test_service import produce
+from tests.service.test_shard_service import texts
+from twinsieve.pipeline.service.run import SystemClock
+from twinsieve.pipeline.settings.model import (
+    ExactSettings,
+    ExactWindowSettings,
+    HttpSettings,
+    KafkaSettings,
+    NearSettings,
+    Settings,
+    StateSettings,
+    TopicSettings,
+    WindowSettings,
+)
+from twinsieve.stages.judge.near_window import NearWindow
+
+_OUTPUTS = ("posts.unique", "posts.duplicates")
+_POSTS = 40
+
+
+def _settings(folder: Path, answers: str) -> Settings:
+    return Settings(
+        app="t",
+        topics=TopicSettings(auto_create=True),
+        state=StateSettings(dir=str(folder), snapshot_every_ms=500, memory=1 << 30),
+        http=HttpSettings(listen=None),
+        kafka=KafkaSettings(session_timeout_ms=6_000),
+        near=NearSettings(
+            window=WindowSettings(messages=400),
+            segment=50,
+            answers=answers,  # type: ignore[arg-type]
+            grace_ms=1_000,
+            patience_ms=10_000,
+        ),
+        exact=ExactSettings(window=ExactWindowSettings(messages=10_000)),
+    )
+
+
+def _out(cluster: MemoryCluster) -> list[list[tuple[bytes | None, Any]]]:
+    """The messages of both outputs, with the headers that name leaders."""
+    return [
+        [(entry.value, entry.headers) for log in cluster.topics[name].logs for _, entry in log.visible()]
+        for name in _OUTPUTS
+    ]
+
+
+def _run(
+    folder: Path, shards: int, is_enough: Callable[[int], bool], *, ends_after: int | None = None
+) -> tuple[MemoryCluster, int]:
+    """Post in rounds, each after all before came out. returns: the broker, and how many rounds that took
+
+    is_enough: whether to end after so many rounds; ends_after: the round after which all shards end
+    """
+    cluster = MemoryCluster(SystemClock())
+    # One partition, so that the log has one order.
+    cluster.create(NewTopic("posts", 1))
+    settings = _settings(folder, "shards" if shards else "none")
+    services = [Service(settings, cluster, member="one", role="both")]
+    wait_for(lambda: "t.verdicts" in cluster.topics, "topics")
+    services += [Service(settings, cluster, member=f"shard{n}", role="shard") for n in range(shards)]
+    rounds = 0
+    while not is_enough(rounds):
+        produce(cluster, texts(_POSTS, rounds))
+        rounds += 1
+        wait_for(lambda all_posts=rounds * _POSTS: came_out(cluster, *_OUTPUTS) == all_posts, "all posts")  # type: ignore[misc]
+        if rounds == ends_after:
+            for service in services[1:]:
+                service.end()
+            del services[1:]
+    for service in reversed(services):
+        service.end()
+    return cluster, rounds
+
+
+def test_verdicts_with_shards_are_those_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when all shards end in between, and never come back."""
+    taken, lock = [0, 0], threading.Lock()
+    take = NearWindow._take
+
+    def counted(self: NearWindow, low: int, high: int, *rest: Any) -> tuple[int, int]:
+        place, left = take(self, low, high, *rest)
+        with lock:
+            taken[0] += high - low
+            taken[1] += left
+        return place, left
+
+    monkeypatch.setattr(NearWindow, "_take", counted)
+    shared, rounds = _run(tmp_path / "shared", 2, lambda _: taken[0] >= 50 * _POSTS)
+    assert taken[1] == 0
+    before = taken[0]
+    alone, _ = _run(tmp_path / "alone", 0, lambda number: number == rounds)
+    assert taken[0] == before
+    assert _out(shared) == _out(alone)
+    late = rounds + 5
+    dying, _ = _run(tmp_path / "dying", 2, lambda number: number == late, ends_after=rounds)
+    assert taken[0] > before
+    longer, _ = _run(tmp_path / "longer", 0, lambda number: number == late)
+    assert _out(dying) == _out(longer)
