@@ -20,6 +20,7 @@ from twinsieve.stages.judge.inspect import inspect_pair
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.near_window import NearWindow
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
+from twinsieve.stages.judge.segment_reader import SegmentReader
 from twinsieve.stages.pairs.all_pairs import all_pairs
 from twinsieve.stages.rows.record_batch import encode_batches
 from twinsieve.stages.text.rules import TextConfig
@@ -124,6 +125,11 @@ def _judge(config: SieveConfig) -> None:
         [text.replace("1", "2") for text in _TEXTS]
     )
     sieve.judge(replace(Batch.blank(len(others)), bodies=others, fingerprints=other_prints))
+    if sieve.near.segments.sealed:
+        reader = SegmentReader(config)
+        sieve.judge(
+            batch, answers={each.id: reader.answer(batch, each) for each in sieve.near.segments.sealed}
+        )
     sieve.pushed_out(config.layout.bands)
     sieve.forget(np.zeros(1, np.int64), np.zeros(1, np.uint64))
     NearWindow(config).keep_again([whole_batch(batch, config.layout, scoped=False)])

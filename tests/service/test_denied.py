@@ -85,6 +85,8 @@ class _Scripts:
             phase=Machine(INDEX_WAYS, IndexPhase.RESTORING),
             ready=True,
             live=False,
+            answers=None,
+            unanswered=[],
             holds_log=False,
             judges=False,
             follower=SimpleNamespace(log_end=lambda: 0),

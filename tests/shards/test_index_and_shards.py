@@ -59,11 +59,11 @@ def _out(cluster: MemoryCluster) -> list[list[tuple[bytes | None, Any]]]:
 
 
 def _run(
-    folder: Path, shards: int, is_enough: Callable[[int], bool], *, ends_after: int | None = None
+    folder: Path, shards: int, is_enough: Callable[[int], bool], *, more: int = 0
 ) -> tuple[MemoryCluster, int]:
     """Post in rounds, each after all before came out. returns: the broker, and how many rounds that took
 
-    is_enough: whether to end after so many rounds; ends_after: the round after which all shards end
+    is_enough: whether to end all shards after so many rounds; more: rounds after that
     """
     cluster = MemoryCluster(SystemClock())
     # One partition, so that the log has one order.
@@ -72,17 +72,18 @@ def _run(
     services = [Service(settings, cluster, member="one", role="both")]
     wait_for(lambda: "t.verdicts" in cluster.topics, "topics")
     services += [Service(settings, cluster, member=f"shard{n}", role="shard") for n in range(shards)]
-    rounds = 0
-    while not is_enough(rounds):
+    rounds, left = 0, more
+    while left >= 0:
         produce(cluster, texts(_POSTS, rounds))
         rounds += 1
         wait_for(lambda all_posts=rounds * _POSTS: came_out(cluster, *_OUTPUTS) == all_posts, "all posts")  # type: ignore[misc]
-        if rounds == ends_after:
-            for service in services[1:]:
-                service.end()
-            del services[1:]
-    for service in reversed(services):
-        service.end()
+        if not is_enough(rounds):
+            continue
+        for service in services[1:]:
+            service.end()
+        del services[1:]
+        left -= 1
+    services[0].end()
     return cluster, rounds
 
 
@@ -105,8 +106,6 @@ def test_verdicts_with_shards_are_those_without(tmp_path: Path, monkeypatch: pyt
     alone, _ = _run(tmp_path / "alone", 0, lambda number: number == rounds)
     assert taken[0] == before
     assert _out(shared) == _out(alone)
-    late = rounds + 5
-    dying, _ = _run(tmp_path / "dying", 2, lambda number: number == late, ends_after=rounds)
-    assert taken[0] > before
-    longer, _ = _run(tmp_path / "longer", 0, lambda number: number == late)
-    assert _out(dying) == _out(longer)
+    late, rounds = _run(tmp_path / "late", 2, lambda _: taken[0] >= before + 10 * _POSTS, more=5)
+    longer, _ = _run(tmp_path / "longer", 0, lambda number: number == rounds)
+    assert _out(late) == _out(longer)
