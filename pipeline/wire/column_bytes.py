@@ -30,6 +30,8 @@ from twinsieve.stages.errors import StateError
 MAX_BYTES = 1 << 28
 """A section that claims to be larger counts as damaged; no memory is allocated for it."""
 
+_MOST_LZ4 = 255
+"""LZ4 makes no more of a byte. A section that claims more counts as damaged too."""
 _SECTION = struct.Struct("<BII")
 _PLAIN_SENT = Sent.PLAIN
 """Kept in a variable for speed: Python 3.11 needs microseconds to look up an enum member, and every block
@@ -266,7 +268,7 @@ class WireSection:
         method, packed, plain = _SECTION.unpack_from(content, start)
         self.end = start + _SECTION.size + packed
         body = content[start + _SECTION.size : self.end]
-        if len(body) != packed or method not in (_PLAIN, _LZ4) or plain > MAX_BYTES:
+        if len(body) != packed or method not in (_PLAIN, _LZ4) or plain > min(MAX_BYTES, _MOST_LZ4 * packed):
             raise StateError(f"{where}: a section has a wrong length or compression; {_ADVICE}")
         self._where = where
         self._position = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -20,7 +20,7 @@ from twinsieve.pipeline.wire.frame import What, seal, unseal
 from twinsieve.stages.contract import MAX_SEGMENT, NO_TIME
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.near.answers import COPIES, ENTRIES, MOST_ENTRIES, Answer
+from twinsieve.stages.near.answers import MOST_ENTRIES, Answer, selected
 from twinsieve.stages.near.verify import ALIKE, ESTIMATED, REASON_SHIFT
 from twinsieve.stages.window.segments import SegmentId
 from twinsieve.stages.window.soundness import MOST_KEPT
@@ -28,6 +28,8 @@ from twinsieve.stages.window.soundness import MOST_KEPT
 _HEAD = struct.Struct("<16s16sQQI16sQIB")
 """Topic id of the log, question, segment (first, end, messages, digest), offset of the first block, number of
 blocks, bytes of the name of the shard."""
+MOST_BLOCKS = 1_024
+"""Most blocks of a record. Blocks without anything take few bytes, and each takes time to read."""
 _MAX_OFFSET = 1 << 62
 _STATUSES = np.array(
     sorted(ALIKE | int(rule) << REASON_SHIFT | estimated for rule in Rule for estimated in (0, ESTIMATED)),
@@ -40,6 +42,7 @@ _BLOCK = ("<u4", "<u4", "<u4", "?", "<u4", "<u4", "<u4")
 entries, copies and unanswered rows it has."""
 _ENTRY = ("<u4", "<u4", "<i8", "<i8", "<i4", "<i4", "u1")
 _COPY = ("<u4", "<u4", "<i8", "<i8", "?")
+_LEFT = "<u4"
 _ADVICE = "only twinsieve may write to this topic; delete the app's internal topics or start a new app"
 
 
@@ -72,24 +75,22 @@ class AnswersRecord:
 
 
 def encode_answers(scheme: bytes, record: AnswersRecord, most_bytes: int) -> list[bytes]:
-    """The record as bytes, or several that together say the same, none larger than `most_bytes`.
+    """The record as bytes, or several that together say the same, none larger than `most_bytes` or with more
+    than MOST_BLOCKS blocks.
 
     A block whose answer alone is larger is declined. raises: ValueError if not even that fits
     """
-    encoded = _encode(scheme, record)
-    if len(encoded) <= most_bytes:
-        return [encoded]
     blocks = record.blocks
+    if len(blocks) <= MOST_BLOCKS and len(encoded := _encode(scheme, record)) <= most_bytes:
+        return [encoded]
     if len(blocks) > 1:
         halves = blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :]
-        return [one for half in halves for one in encode_answers(scheme, _with(record, half), most_bytes)]
+        return [
+            one for half in halves for one in encode_answers(scheme, replace(record, blocks=half), most_bytes)
+        ]
     if not blocks or blocks[0].answer is None:
         raise ValueError(f"a record of answers does not fit into {most_bytes} bytes")
-    return encode_answers(scheme, _with(record, [blocks[0]._replace(answer=None)]), most_bytes)
-
-
-def _with(record: AnswersRecord, blocks: Sequence[BlockAnswer]) -> AnswersRecord:
-    return AnswersRecord(record.log_id, record.question, record.segment, record.shard, blocks)
+    return encode_answers(scheme, replace(record, blocks=[blocks[0]._replace(answer=None)]), most_bytes)
 
 
 def _encode(scheme: bytes, record: AnswersRecord) -> bytes:
@@ -111,12 +112,11 @@ def _encode(scheme: bytes, record: AnswersRecord) -> bytes:
     ]
     per_block = [np.array(column, dtype) for column, dtype in zip(table, _BLOCK, strict=True)]
     columns = []
-    for names, dtypes in ((ENTRIES, _ENTRY), (COPIES, _COPY), (("unanswered",), ("<u4",))):
-        for column, dtype in zip(names, dtypes, strict=True):
-            joined = np.concatenate([getattr(answer, column) for answer in (_NOTHING, *answers)])
-            if column.endswith("kept"):
-                joined = joined - segment.first
-            columns.append(joined.astype(dtype))
+    for column, dtype in zip(Answer._fields, (*_ENTRY, *_COPY, _LEFT), strict=True):
+        joined = np.concatenate([getattr(answer, column) for answer in (_NOTHING, *answers)])
+        if column.endswith("kept"):
+            joined = joined - segment.first
+        columns.append(joined.astype(dtype))
     body = pack_section(per_block, compress=True) + pack_section(columns, compress=True)
     return seal(What.ANSWERS, scheme, head + name + body)
 
@@ -135,7 +135,8 @@ def decode_answers(scheme: bytes, data: bytes, where: str) -> AnswersRecord:
     name = bytes(content[_HEAD.size : body]).decode("utf-8", "replace")
     segment = SegmentId(first, end, messages, digest)
     is_segment = 0 <= first < end <= MOST_KEPT and end - first <= messages <= MAX_SEGMENT
-    if len(content) < body or not name.isprintable() or not is_segment or offset > _MAX_OFFSET:
+    is_bounded = offset <= _MAX_OFFSET and count <= MOST_BLOCKS
+    if len(content) < body or not name.isprintable() or not (is_segment and is_bounded):
         _contradicts(where)
     table = WireSection(content, body, where)
     gaps, checksums, rows, declined, entries, copies, unanswered = (
@@ -144,26 +145,23 @@ def decode_answers(scheme: bytes, data: bytes, where: str) -> AnswersRecord:
     table.finish()
     columns = WireSection(content, table.end, where)
     totals = [int(counts.sum(dtype=np.int64)) for counts in (entries, copies, unanswered)]
-    dtypes = ((_ENTRY, totals[0]), (_COPY, totals[1]), (("<u4",), totals[2]))
+    dtypes = zip((_ENTRY, _COPY, (_LEFT,)), totals, strict=True)
     taken = [columns.take(dtype, total) for group, total in dtypes for dtype in group]
     columns.finish()
     whole = _native(taken, first)
     offsets = offset + np.cumsum(gaps, dtype=np.int64)
+    counts = [entries, copies, unanswered]
     is_run = count == 0 or (gaps[0] == 0 and (gaps[1:] > 0).all())
-    if columns.end != len(content) or not is_run:
+    is_empty = not any(each[declined].any() for each in counts)
+    if columns.end != len(content) or not (is_run and is_empty and _is_sound(whole, rows, counts, segment)):
         _contradicts(where)
+    ends = np.cumsum(counts, axis=1, dtype=np.int64)
+    begins = ends - counts
     blocks = []
-    ends = np.cumsum([entries, copies, unanswered], axis=1, dtype=np.int64)
-    begins = ends - [entries, copies, unanswered]
     for number in range(count):
-        answer = _part(whole, begins[:, number].tolist(), ends[:, number].tolist())
-        if not _is_sound(answer, int(rows[number]), segment):
-            _contradicts(where)
-        is_declined = bool(declined[number])
-        if is_declined and (len(answer.rows) or len(answer.copy_rows) or len(answer.unanswered)):
-            _contradicts(where)
-        found = None if is_declined else answer
-        blocks.append(BlockAnswer(int(offsets[number]), int(checksums[number]), int(rows[number]), found))
+        spans = zip(begins[:, number].tolist(), ends[:, number].tolist(), strict=True)
+        answer = None if declined[number] else selected(whole, [slice(*span) for span in spans])
+        blocks.append(BlockAnswer(int(offsets[number]), int(checksums[number]), int(rows[number]), answer))
     return AnswersRecord(log_id, question, segment, name, blocks)
 
 
@@ -178,53 +176,40 @@ def _native(taken: list[NDArray[np.generic]], first: int) -> Answer:
     return answer._replace(kept=answer.kept + first, copy_kept=answer.copy_kept + first)
 
 
-def _part(whole: Answer, begins: list[int], ends: list[int]) -> Answer:
-    """The columns of one block. begins, ends: of its entries, its copies and its unanswered rows"""
-    parts: dict[str, NDArray[Any]] = {}
-    for names, low, high in zip((ENTRIES, COPIES, ("unanswered",)), begins, ends, strict=True):
-        parts |= {name: getattr(whole, name)[low:high] for name in names}
-    return Answer(**parts)
+def _is_sound(whole: Answer, rows: NDArray[Any], counts: list[NDArray[Any]], segment: SegmentId) -> bool:
+    """Whether the columns of all blocks can be answers of this segment.
 
-
-def _is_sound(answer: Answer, rows: int, segment: SegmentId) -> bool:
-    """Whether an answer can be one of this segment for so many rows."""
-    numbers, kept = answer.rows, answer.kept
-    same, older = np.diff(numbers) == 0, np.diff(kept) < 0
-    times = np.concatenate((answer.times, answer.copy_times))
-    positions = np.concatenate((answer.positions, answer.copy_positions))
+    rows: of each block; counts: its entries, copies and unanswered rows
+    """
+    before = np.cumsum(rows, dtype=np.int64) - rows
+    groups = (whole.rows, whole.copy_rows, whole.unanswered)
+    limits = [np.repeat(rows, each) for each in counts]
+    # With those of the blocks before counted in, the rows of all blocks ascend.
+    numbers, copied, left = (own + np.repeat(before, each) for own, each in zip(groups, counts, strict=True))
+    kept, times = whole.kept, np.concatenate((whole.times, whole.copy_times))
+    positions = np.concatenate((whole.positions, whole.copy_positions))
     return bool(
-        _within(np.concatenate((numbers, answer.copy_rows, answer.unanswered)), 0, rows)
-        and _within(np.concatenate((kept, answer.copy_kept)), segment.first, segment.end)
+        all(_within(own, 0, limit) for own, limit in zip(groups, limits, strict=True))
+        and _within(np.concatenate((kept, whole.copy_kept)), segment.first, segment.end)
         and (positions >= 0).all()
         and ((times == NO_TIME) | ((times > -_MAX_OFFSET) & (times < _MAX_OFFSET))).all()
         and (np.diff(numbers) >= 0).all()
-        and (older | ~same).all()
-        and np.bincount(numbers).max(initial=0) <= MOST_ENTRIES
-        and (np.diff(answer.copy_rows) > 0).all()
-        and (np.diff(answer.unanswered) > 0).all()
-        and not np.isin(answer.unanswered, numbers).any()
-        and ((answer.matched > 0) & (answer.matched <= answer.compared)).all()
-        and np.isin(answer.status, _STATUSES).all()
+        and ((np.diff(kept) < 0) | (np.diff(numbers) > 0)).all()
+        and (numbers[MOST_ENTRIES:] > numbers[:-MOST_ENTRIES]).all()
+        and (np.diff(copied) > 0).all()
+        and (np.diff(left) > 0).all()
+        and not np.isin(left, numbers).any()
+        and ((whole.matched > 0) & (whole.matched <= whole.compared)).all()
+        and np.isin(whole.status, _STATUSES).all()
     )
 
 
-def _within(values: NDArray[np.integer], low: int, end: int) -> bool:
+def _within(values: NDArray[Any], low: int, end: int | NDArray[Any]) -> bool:
     return bool(((values >= low) & (values < end)).all())
 
 
-_NOTHING = Answer(
-    np.zeros(0, np.int32),
-    np.zeros(0, np.int64),
-    np.zeros(0, np.int64),
-    np.zeros(0, np.int64),
-    np.zeros(0, np.int32),
-    np.zeros(0, np.int32),
-    np.zeros(0, np.uint8),
-    np.zeros(0, np.int32),
-    np.zeros(0, np.int64),
-    np.zeros(0, np.int64),
-    np.zeros(0, np.int64),
-    np.zeros(0, np.bool_),
-    np.zeros(0, np.int32),
+_NOTHING = Answer._make(
+    np.zeros(0, dtype)
+    for dtype in ("i4", "i8", "i8", "i8", "i4", "i4", "u1", "i4", "i8", "i8", "i8", "?", "i4")
 )
 """An answer without anything."""

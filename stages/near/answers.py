@@ -6,8 +6,9 @@ know where the window ends when the rows are judged: all that can win for any en
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from twinsieve.stages.near.matches import NOT_PROPOSED, Copies, Matches, add_mat
 from twinsieve.stages.near.propose import NearIndex, is_within
 from twinsieve.stages.near.verify import REASON_SHIFT
 from twinsieve.stages.window.chunk import Chunk
+from twinsieve.stages.window.segments import SegmentId
 
 MOST_ENTRIES = 64
 """A row with more entries that could win is left to whoever judges (`Answer.unanswered`)."""
@@ -50,9 +52,11 @@ class Answer(NamedTuple):
     unanswered: NDArray[np.int32]
 
 
+NO_ANSWERS: Mapping[SegmentId, Answer] = {}
 ENTRIES = ("rows", "kept", "positions", "times", "matched", "compared", "status")
 COPIES = ("copy_rows", "copy_kept", "copy_positions", "copy_times", "copy_same")
-"""The columns of entries and of copies; rows come first."""
+GROUPS = (ENTRIES, COPIES, ("unanswered",))
+"""The columns that have one length: those of entries, of copies, and the unanswered rows. Rows come first."""
 
 
 def lies_in(answer: Answer, first: int, end: int, positions: NDArray[np.int64]) -> bool:
@@ -72,46 +76,37 @@ def lies_in(answer: Answer, first: int, end: int, positions: NDArray[np.int64]) 
 
 def part_of(answer: Answer, low: int, high: int) -> Answer:
     """The answer for rows low to high (exclusive), which are numbered from 0 then."""
-    parts: dict[str, NDArray[Any]] = {}
-    for names in (ENTRIES, COPIES, ("unanswered",)):
-        first, end = np.searchsorted(getattr(answer, names[0]), (low, high))
-        parts |= {name: getattr(answer, name)[first:end] for name in names}
-    return _moved(Answer(**parts), -low)
+    places = [slice(*np.searchsorted(getattr(answer, names[0]), (low, high))) for names in GROUPS]
+    return _numbered(selected(answer, places), lambda rows: rows - np.int32(low))
 
 
 def chosen_of(answer: Answer, wanted: NDArray[np.bool_]) -> Answer:
     """The answer for some of the rows, numbered in their order. wanted: bool[n]"""
     numbers = np.cumsum(wanted, dtype=np.int32) - 1
-    parts: dict[str, NDArray[Any]] = {}
-    for names in (ENTRIES, COPIES, ("unanswered",)):
-        of = wanted[getattr(answer, names[0])]
-        parts |= {name: getattr(answer, name)[of] for name in names}
-    chosen = Answer(**parts)
-    return chosen._replace(
-        rows=numbers[chosen.rows],
-        copy_rows=numbers[chosen.copy_rows],
-        unanswered=numbers[chosen.unanswered],
-    )
+    places = [wanted[getattr(answer, names[0])] for names in GROUPS]
+    return _numbered(selected(answer, places), lambda rows: numbers[rows])
 
 
 def joined(parts: Sequence[tuple[Answer, int]]) -> Answer:
     """One answer for the rows of several, which follow each other. parts: each with its number of rows"""
     if len(parts) == 1:
         return parts[0][0]
-    moved, rows = [], 0
+    moved, before = [], np.int32(0)
     for answer, count in parts:
-        moved.append(_moved(answer, rows))
-        rows += count
+        moved.append(_numbered(answer, partial(np.add, before)))
+        before += np.int32(count)
     return Answer._make(np.concatenate(columns) for columns in zip(*moved, strict=True))
 
 
-def _moved(answer: Answer, by: int) -> Answer:
-    moved = np.int32(by)
-    return answer._replace(
-        rows=answer.rows + moved,
-        copy_rows=answer.copy_rows + moved,
-        unanswered=answer.unanswered + moved,
-    )
+def selected(answer: Answer, places: Sequence[slice | NDArray[np.bool_]]) -> Answer:
+    """Some entries, copies and unanswered rows of an answer. places: which, for each of `GROUPS`"""
+    groups = zip(GROUPS, places, strict=True)
+    return Answer(**{name: getattr(answer, name)[which] for names, which in groups for name in names})
+
+
+def _numbered(answer: Answer, number: Callable[[NDArray[np.int32]], NDArray[np.int32]]) -> Answer:
+    """The answer with other row numbers. number: gives them for those that it has"""
+    return answer._replace(**{names[0]: number(getattr(answer, names[0])) for names in GROUPS})
 
 
 @kernel

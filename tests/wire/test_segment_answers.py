@@ -1,10 +1,14 @@
-"""Records of answers: what is written is read, a plain reader of the documented bytes reads the same, a record
+"""Records of answers: a decoder returns what was encoded, and so does a plain one that follows WIRE.md. A record
 that is too large is split, and a forged one is refused."""
 
 from __future__ import annotations
 
 import struct
+import tracemalloc
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import lz4.block
 import numpy as np
@@ -25,6 +29,7 @@ from twinsieve.pipeline.wire.frame import (
     seal,
 )
 from twinsieve.pipeline.wire.segment_answers import (
+    MOST_BLOCKS,
     AnswersRecord,
     BlockAnswer,
     decode_answers,
@@ -172,7 +177,7 @@ def test_a_record_that_is_too_large_is_split_and_a_block_that_is_too_large_is_de
         if block[3] != whole[3]:
             assert block[3] is None
             answer = next(each for each in record.blocks if each.offset == block[0])
-            alone = AnswersRecord(record.log_id, record.question, record.segment, record.shard, [answer])
+            alone = replace(record, blocks=[answer])
             assert len(encode_answers(SCHEME, alone, _MOST)[0]) > most
 
 
@@ -190,8 +195,7 @@ def test_a_run_of_blocks_without_anything_takes_few_bytes() -> None:
 
 
 def _with(blocks: list[BlockAnswer]) -> AnswersRecord:
-    golden = golden_answers()
-    return AnswersRecord(golden.log_id, golden.question, golden.segment, golden.shard, blocks)
+    return replace(golden_answers(), blocks=blocks)
 
 
 def test_records_of_others_are_told_apart() -> None:
@@ -252,7 +256,7 @@ def test_forged_values_are_refused(name: str, values: list[int]) -> None:
 def test_forged_segments_are_refused(segment: tuple[int, int, int]) -> None:
     golden = golden_answers()
     other = SegmentId(*segment, golden.segment.digest)
-    record = AnswersRecord(golden.log_id, golden.question, other, "host-1", [])
+    record = replace(golden, segment=other, blocks=[])
     with pytest.raises(StateError):
         decode_answers(SCHEME, encode_answers(SCHEME, record, _MOST)[0], "here")
 
@@ -281,3 +285,48 @@ def test_too_many_entries_of_a_row_are_refused() -> None:
 
 def test_every_column_is_an_entry_a_copy_or_a_row_left_out() -> None:
     assert (*ENTRIES, *COPIES, "unanswered") == Answer._fields
+
+
+def _peak_of(data: bytes) -> int:
+    """The most memory that reading takes, refused or not."""
+    tracemalloc.start()
+    try:
+        with suppress(StateError):
+            decode_answers(SCHEME, data, "here")
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_number_of_a_row_takes_no_memory() -> None:
+    last = 2**31 - 1
+    answer = golden_answers().blocks[0].answer
+    assert answer is not None
+    one = Answer._make(column[:1] for column in answer)._replace(
+        rows=np.array([last], np.int32),
+        copy_rows=np.array([last], np.int32),
+        unanswered=answer.unanswered[:0],
+    )
+    (data,) = encode_answers(SCHEME, _with([BlockAnswer(17, 5, last + 1, one)]), _MOST)
+    assert decode_answers(SCHEME, data, "here").blocks[0].rows == last + 1
+    assert _peak_of(data) < 1 << 20
+
+
+def test_a_record_has_a_bounded_number_of_blocks() -> None:
+    nothing = golden_answers().blocks[1].answer
+    blocks = [BlockAnswer(offset, 0, 1, nothing) for offset in range(2 * MOST_BLOCKS + 1)]
+    parts = [decode_answers(SCHEME, part, "here") for part in encode_answers(SCHEME, _with(blocks), _MOST)]
+    assert max(len(part.blocks) for part in parts) <= MOST_BLOCKS
+    assert [block.offset for part in parts for block in part.blocks] == list(range(2 * MOST_BLOCKS + 1))
+    with patch("twinsieve.pipeline.wire.segment_answers.MOST_BLOCKS", len(blocks)):
+        (data,) = encode_answers(SCHEME, _with(blocks), _MOST)
+    with pytest.raises(StateError):
+        decode_answers(SCHEME, data, "here")
+
+
+def test_a_section_that_claims_more_than_it_can_hold_takes_no_memory() -> None:
+    (data,) = encode_answers(SCHEME, _with([]), _MOST)
+    content = data[ENVELOPE_BYTES:]
+    head = content[: struct.calcsize("<16s16sQQI16sQIB") + len(golden_answers().shard)]
+    forged = seal(What.ANSWERS, SCHEME, head + struct.pack("<BII", 1, 4, 2**28) + bytes(4))
+    assert _peak_of(forged) < 1 << 20
