@@ -14,7 +14,7 @@ import orjson
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.index.snapshot_writer import look_at
-from twinsieve.pipeline.index.state import NO_ANSWERS, Asked, IndexState
+from twinsieve.pipeline.index.state import Asked, IndexState
 from twinsieve.pipeline.wire.block import Block
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.contract import (
@@ -30,7 +30,7 @@ from twinsieve.stages.contract import (
 from twinsieve.stages.judge.frozen import Frozen, SavedParts
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.scheme import SchemeConfig
-from twinsieve.stages.near.answers import Answer
+from twinsieve.stages.near.answers import NO_ANSWERS, Answer
 from twinsieve.stages.window.segments import IntoFile, SegmentId
 
 

@@ -90,6 +90,11 @@ class UnreadableError(BrokerError):
         self.why = why
         self.after = after
 
+    @property
+    def behind(self) -> int:
+        """Where to read on, for a caller who may lose the batch."""
+        return self.offset + 1 if self.after is None else self.after
+
     def at(self, partition: Partition) -> UnreadableError:
         """The same error with another name for its partition."""
         return UnreadableError(partition, self.offset, self.why, self.after)

@@ -55,7 +55,7 @@ from twinsieve.pipeline.index.other_settings import OtherSettings
 from twinsieve.pipeline.index.segment_answers import SegmentAnswers
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
-from twinsieve.pipeline.index.state import NO_ANSWERS, Asked
+from twinsieve.pipeline.index.state import Asked
 from twinsieve.pipeline.index.transaction import DecisionWriter, Pace
 from twinsieve.pipeline.index.watched_topics import InputTopics, InternalTopics
 from twinsieve.pipeline.saved import Watch, no_watch
@@ -69,6 +69,7 @@ from twinsieve.pipeline.wire.frame import (
 )
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.near.answers import NO_ANSWERS
 from twinsieve.stages.window.segments import SegmentId
 
 _STAND_BY_S = 0.02
@@ -622,8 +623,8 @@ class Index:
         given_up = tuple(sorted(self._inputs.abandoned - {block.topic_id}))
         answers = NO_ANSWERS
         if self.answers is not None:
-            rows, fits = len(block.batch), self.state.sieve.fits
-            answers = self.answers.of(read.offset, checksum_of(read.data), rows, fits)
+            rows, fitting = len(block.batch), self.state.sieve.fitting
+            answers = self.answers.of(read.offset, checksum_of(read.data), rows, fitting)
         return Asked(block, read.offset, self._arrival_ms(block, read), given_up, answers)
 
     def _rule(self, asked: Sequence[tuple[_Read, Asked]]) -> list[tuple[Ruling, int]]:

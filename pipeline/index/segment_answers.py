@@ -6,7 +6,7 @@ An answer is a cache entry: whatever is missing, late or does not fit, the index
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -28,12 +28,14 @@ _MOST_BYTES = 256 << 20
 _AT_ONCE = 1_024
 _AGAIN_S = 1.0
 """Time until the broker is asked again where the topic begins and ends."""
+Answers = Mapping[SegmentId, Answer]
+
 _NOTICED = 3
 """How many records that cannot be used are named in the log, in all."""
 
 
 class Unused(StrEnum):
-    """Why a record of answers, or what it has for a block, is not used; the label of a count."""
+    """Why an answer, or a whole record of answers, is not used. The metric counts each reason."""
 
     OTHER_LOG = "other_log"
     """of a topic that was deleted and created again"""
@@ -134,7 +136,7 @@ class SegmentAnswers:
             polled = self._reader.poll(timeout_s, _AT_ONCE)
         except UnreadableError as error:
             self._refuse(Unused.DAMAGED, str(error))
-            self._reader.seek(error.partition, error.offset + 1 if error.after is None else error.after)
+            self._reader.seek(error.partition, error.behind)
             return
         except AbortableError:
             # Retention deleted what was to be read next, or the topic lost its end.
@@ -219,19 +221,15 @@ class SegmentAnswers:
         now_s = self._clock.monotonic_s()
         return now_s - self._waited_s.setdefault(offset, now_s) < self._config.patience_s
 
-    def of(
-        self, offset: int, checksum: int, rows: int, fits: Callable[[SegmentId, Answer], bool]
-    ) -> dict[SegmentId, Answer]:
-        """What was answered for a block. rows: its readable messages; fits: `BatchSieve.fits`"""
-        fitting = {}
-        for segment, block in self._found.get(offset, {}).items():
-            if (block.checksum, block.rows) != (checksum, rows):
-                self.unused[Unused.OTHER_BLOCK] += 1
-            elif block.answer is not None and not fits(segment, block.answer):
-                self.unused[Unused.UNFIT] += 1
-            elif block.answer is not None:
-                fitting[segment] = block.answer
-        return fitting
+    def of(self, offset: int, checksum: int, rows: int, fitting: Callable[[Answers], Answers]) -> Answers:
+        """What was answered for a block. rows: its readable messages; fitting: `BatchSieve.fitting`"""
+        found = self._found.get(offset, {})
+        same = {segment: block for segment, block in found.items() if block[1:3] == (checksum, rows)}
+        given = {segment: block.answer for segment, block in same.items() if block.answer is not None}
+        fit = fitting(given)
+        unused = {Unused.OTHER_BLOCK: len(found) - len(same), Unused.UNFIT: len(given) - len(fit)}
+        self.unused += Counter(unused)
+        return fit
 
     def pass_over(self, next_offset: int) -> None:
         """Forget answers for the blocks before this log offset, which are judged."""

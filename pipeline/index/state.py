@@ -20,13 +20,11 @@ from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
 from twinsieve.stages.contract import Batch, Kind, SieveStats, Verdicts
 from twinsieve.stages.judge.frozen import Frozen
 from twinsieve.stages.judge.kept_messages import KeptMessages
-from twinsieve.stages.near.answers import Answer, chosen_of, joined
+from twinsieve.stages.near.answers import NO_ANSWERS, Answer, chosen_of, joined
 from twinsieve.stages.window.segments import IntoFile, SegmentId
 
 _Rows = TypeVar("_Rows", Batch, Verdicts)
 _Item = TypeVar("_Item")
-
-NO_ANSWERS: Mapping[SegmentId, Answer] = {}
 
 _LINKS = 1 << 16
 """Number of decisions whose links a state remembers: some snapshots lie among them."""
@@ -49,8 +47,8 @@ class Judge(Protocol):
     def sealed_ids(self) -> list[SegmentId]:
         """The sealed segments of the near window, oldest first."""
 
-    def fits(self, segment: SegmentId, answer: Answer) -> bool:
-        """Whether the answer can be one of a sealed segment of this sieve."""
+    def fitting(self, answers: Mapping[SegmentId, Answer]) -> Mapping[SegmentId, Answer]:
+        """Those of these answers that can be of sealed segments of this sieve."""
 
     def take_answered(self) -> tuple[int, int]:
         """Rows times segments that were answered, and how many of them were looked up all the same, since the

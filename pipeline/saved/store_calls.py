@@ -62,6 +62,20 @@ class StoreCalls:
         return oldest if oldest is not None and oldest.seconds >= HUNG_S else None
 
 
+class HungWatch:
+    """Notices when a call begins to count as hung, and when none does any more."""
+
+    def __init__(self, calls: StoreCalls) -> None:
+        self._calls = calls
+        self._noticed: StoreCall | None = None
+
+    def look(self) -> tuple[StoreCall | None, StoreCall | None]:
+        """(a call that hangs since the last look, the call that hung until then), each once; else None."""
+        hung, before = self._calls.hung(), self._noticed
+        self._noticed = hung if before is None or hung is None else before
+        return (hung if before is None else None), (before if hung is None else None)
+
+
 class CalledStream:
     """A stream of a store, whose reads, writes and end are noted as calls."""
 

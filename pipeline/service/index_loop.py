@@ -13,7 +13,7 @@ from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.saved import Moved
-from twinsieve.pipeline.saved.store_calls import StoreCall
+from twinsieve.pipeline.saved.store_calls import HungWatch
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.loop import POLL_S, Loop
 from twinsieve.pipeline.service.metrics import Metrics
@@ -60,8 +60,7 @@ class IndexLoop(Loop):
         self._alone_since_s: float | None = None
         """Since when there are segments for which no shard answers; None: there are none."""
         self._is_restoring = False
-        self._hung: StoreCall | None = None
-        """The call to the folder of the snapshots that the log said of that it hangs; None: it answers."""
+        self._hung = HungWatch(builder.calls)
         metrics.set_store(builder.calls)
         self._set_gauges()
 
@@ -104,8 +103,8 @@ class IndexLoop(Loop):
                 # A new process would wait for it too; of a store, it would make new connections.
                 self.turned_s = self._answered_s
         super().log_silence()
-        hung, before = self._builder.calls.hung(), self._hung
-        if hung is not None and before is None:
+        hung, answers = self._hung.look()
+        if hung is not None:
             _log.warning(
                 "index: %s (thread %s); the disk or store is slow or hangs: %s",
                 *(hung, hung.thread),
@@ -113,9 +112,8 @@ class IndexLoop(Loop):
                 if self._is_restoring
                 else "judging continues, and snapshots wait for it",
             )
-        elif hung is None and before is not None:
-            _log.info("index: %s: answers again, after %.0f s", before.store, before.seconds)
-        self._hung = hung if before is None or hung is None else before
+        if answers is not None:
+            _log.info("index: %s: answers again, after %.0f s", answers.store, answers.seconds)
 
     @property
     def remark(self) -> str:

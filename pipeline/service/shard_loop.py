@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from twinsieve.pipeline.broker.ports import Clock, Hook
 from twinsieve.pipeline.broker.records import BrokerError
-from twinsieve.pipeline.saved.store_calls import StoreCall, StoreCalls
+from twinsieve.pipeline.saved.store_calls import HungWatch, StoreCalls
 from twinsieve.pipeline.service.build import ALIVE_S
 from twinsieve.pipeline.service.loop import POLL_S, Loop
 from twinsieve.pipeline.service.metrics import Metrics
@@ -35,8 +35,7 @@ class ShardLoop(Loop):
         self._made = made
         self._calls = calls
         self._shard: Shard | None = None
-        self._hung: StoreCall | None = None
-        """The call to the store that the log said of that it hangs; None: it answers."""
+        self._hung = HungWatch(calls)
         metrics.set_store(calls)
         self._set_gauges()
 
@@ -53,12 +52,13 @@ class ShardLoop(Loop):
     def log_silence(self) -> None:
         """Log once that brokers stopped answering, or that the store hangs, and when it no longer does."""
         super().log_silence()
-        hung, before = self._calls.hung(), self._hung
-        if hung is not None and before is None:
-            _log.warning("shard: %s (thread %s); what is here is answered for", hung, hung.thread)
-        elif hung is None and before is not None:
-            _log.info("shard: %s: answers again, after %.0f s", before.store, before.seconds)
-        self._hung = hung if before is None or hung is None else before
+        hung, answers = self._hung.look()
+        if hung is not None:
+            _log.warning(
+                "shard: %s (thread %s); it goes on to answer for the segments that it has", hung, hung.thread
+            )
+        if answers is not None:
+            _log.info("shard: %s: answers again, after %.0f s", answers.store, answers.seconds)
 
     def _step(self) -> None:
         if self._shard is None:

@@ -156,7 +156,7 @@ class Holdings:
         """Segments for whose hot arrays there was no memory."""
 
     def step(self, wanted: Wanted) -> None:
-        """Take over what the thread has done, drop what is not needed, and let the thread do what is next."""
+        """Take the result of the thread's last call, drop what is not needed, and begin the next call."""
         self._wanted = wanted
         if self._work is not None and self._work[0].done():
             (done, take), self._work = self._work, None

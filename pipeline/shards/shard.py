@@ -339,7 +339,7 @@ class Shard:
         self._from = low
 
     def _pass_over(self, error: UnreadableError) -> None:
-        after = error.after if error.after is not None else error.offset + 1
+        after = error.behind
         self._reader.seek(error.partition, after)
         if error.partition != self._config.log:
             self.problems[Problem.ANSWER] += 1
@@ -394,8 +394,8 @@ class Shard:
             return None
 
     def _write(self) -> None:
-        """Write what is answered, and for segments with nothing to answer that somebody is there. raises:
-        AbortableError"""
+        """Write the answers that are made. A segment without new ones gets an empty record now and then, so
+        that the index goes on to wait for this member. raises: AbortableError"""
         now_s, written = self._clock.monotonic_s(), 0
         for each in self._answering.values():
             if not each.blocks and now_s - each.shown_s < self._config.patience_s / 4:

@@ -11,7 +11,7 @@ from twinsieve.stages.kernel import kernel
 
 _FIRST_KANA, _LAST_KANA = np.uint32(0x3041), np.uint32(0x30FF)
 _AROUND = 3
-"""A run holds the part of a phrase that differs; at most so many tokens before and behind it belong to it."""
+"""A run holds only the differing part of a phrase. The phrase may have this many more tokens on each side."""
 
 
 @kernel(callee=True)

@@ -7,7 +7,7 @@ save and load between batches do not change them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cached_property, partial
 from typing import Any, BinaryIO
 
@@ -56,7 +56,7 @@ from twinsieve.stages.judge.params import (
 )
 from twinsieve.stages.judge.rules_digest import RULES_BYTES, rules_digest
 from twinsieve.stages.judge.state_bytes import read_state
-from twinsieve.stages.near.answers import Answer, lies_in, part_of
+from twinsieve.stages.near.answers import NO_ANSWERS, Answer, lies_in, part_of
 from twinsieve.stages.near.hamming import blocks_of
 from twinsieve.stages.window.chunk import Chunk, rows, whole_batch
 from twinsieve.stages.window.segments import IntoFile, SealedSegment, SegmentId
@@ -71,7 +71,6 @@ _NEAR_CODES = {
     "hamming": params.NEAR_HAMMING,
     "signatures": params.NEAR_SIGNATURES,
 }
-NO_ANSWERS: Mapping[SegmentId, Answer] = {}
 _EXACT_CODES = {"none": params.EXACT_NONE, "bloom": params.EXACT_BLOOM, "trie": params.EXACT_TRIE}
 
 
@@ -157,13 +156,15 @@ class BatchSieve:
         """The sealed segments of the near window, oldest first."""
         return [segment.id for segment in self.near.segments.sealed]
 
-    def fits(self, segment: SegmentId, answer: Answer) -> bool:
-        """Whether an answer can be one of a sealed segment of this sieve: its positions lead to messages that
-        the caller knows. False for a segment that the window has passed, or that is not known."""
-        for each in self.near.segments.sealed:
-            if each.id == segment:
-                return lies_in(answer, each.first, each.ring.kept, each.positions)
-        return False
+    def fitting(self, answers: Mapping[SegmentId, Answer]) -> dict[SegmentId, Answer]:
+        """Those of these answers that can be of sealed segments of this sieve: their positions lead to
+        messages that the caller knows. None of segments that the window has passed, or that are unknown."""
+        found = {}
+        for each in self.near.segments.sealed if answers else ():
+            answer = answers.get(each.id)
+            if answer is not None and lies_in(answer, each.first, each.ring.kept, each.positions):
+                found[each.id] = answer
+        return found
 
     def take_answered(self) -> tuple[int, int]:
         """Rows times segments that were answered, and how many of them were looked up all the same, since the
@@ -644,15 +645,7 @@ def state_parameters(config: SieveConfig) -> dict[str, Any]:
         "near.bucket_load": near.bucket_load,
         "near.same_id": near.same_id,
         "scope": config.scoped,
-        "layout": [
-            layout.bands,
-            layout.rows,
-            layout.tables,
-            layout.key_bits,
-            layout.weak,
-            layout.simhash_from,
-            layout.grams,
-        ],
+        "layout": list(astuple(layout)),
     }
     if near.method == "text":
         parameters["near.segment"] = near.segment

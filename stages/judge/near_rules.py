@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import astuple
 from hashlib import blake2b
 
 from twinsieve.stages.contract import NO_TIME, SieveConfig
@@ -90,22 +91,14 @@ class NearRules:
     def question(self) -> bytes:
         """16 bytes that say what is asked of a segment: the scheme, all rules on two messages, and how
         candidates are found. Answers to another question do not fit."""
-        near, layout = self._config.near, self._config.layout
+        near = self._config.near
         asked = {
             "version": _QUESTION_VERSION,
             "scheme": self._config.scheme_id,
             "rules": rules_digest(near),
             "candidates": near.candidates,
             "load": near.bucket_load,
-            "layout": [
-                layout.bands,
-                layout.rows,
-                layout.tables,
-                layout.key_bits,
-                layout.weak,
-                layout.simhash_from,
-            ],
-            "grams": layout.grams,
+            "layout": astuple(self._config.layout),
             "scoped": self._config.scoped,
             "texts": compares_texts(self._config),
         }

@@ -193,19 +193,30 @@ class NearWindow:
         def work(thread: int, low: int, high: int) -> None:
             place, end = self._room * low // len(chunk.lengths), self._room * high // len(chunk.lengths)
             for index, answer in indices:
-                if answer is None:
-                    place = look_up(
-                        low, high, chunk, index, self.scratch[thread], self.matches, copies, place, end
-                    )
-                else:
-                    place, alone = self._take(
-                        low, high, chunk, index, answer, self.scratch[thread], copies, place, end
-                    )
-                    left[thread] += alone
+                place, alone = self._search(low, high, chunk, index, answer, thread, copies, place, end)
+                left[thread] += alone
 
         self._on_threads(work, len(chunk.lengths), len(chunk.lengths))
         self.left_rows += sum(left)
         self.answered_rows += len(chunk.lengths) * sum(answer is not None for _, answer in indices)
+
+    def _search(
+        self,
+        low: int,
+        high: int,
+        chunk: Chunk,
+        index: NearIndex,
+        answer: Answer | None,
+        thread: int,
+        copies: Copies,
+        place: int,
+        end: int,
+    ) -> tuple[int, int]:
+        """Look some rows up in a segment, or take what it has answered. returns: as `_take`"""
+        scratch = self.scratch[thread]
+        if answer is None:
+            return look_up(low, high, chunk, index, scratch, self.matches, copies, place, end), 0
+        return self._take(low, high, chunk, index, answer, scratch, copies, place, end)
 
     def _take(
         self,
@@ -235,14 +246,7 @@ class NearWindow:
         place, end = self._room, len(self.matches.kept)
         self.matches.heads[row] = NO_MATCH
         for index, answer in self._newest_first():
-            if answer is None:
-                place = look_up(
-                    row, row + 1, chunk, index, self.scratch[0], self.matches, _NO_COPIES, place, end
-                )
-            else:
-                place, _ = self._take(
-                    row, row + 1, chunk, index, answer, self.scratch[0], _NO_COPIES, place, end
-                )
+            place, _ = self._search(row, row + 1, chunk, index, answer, 0, _NO_COPIES, place, end)
 
     def _newest_first(self) -> list[tuple[NearIndex, Answer | None]]:
         """The segments as kernels take them, and what they have answered."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.near_rules import NO_WINDOW, NearRules
 from twinsieve.stages.judge.near_window import chunk_rows
 from twinsieve.stages.kernel import ZERO
-from twinsieve.stages.near.answers import MOST_ENTRIES, Answer, joined, write_winners
+from twinsieve.stages.near.answers import ENTRIES, MOST_ENTRIES, Answer, joined, write_winners
 from twinsieve.stages.near.look_up import look_up
 from twinsieve.stages.near.matches import MATCHES_PER_ROW, NO_MATCH, NOT_PROPOSED, new_copies, new_matches
 from twinsieve.stages.near.propose import Begin
@@ -22,18 +22,6 @@ from twinsieve.stages.window.ring import KEPT, OLDEST, new_counters
 from twinsieve.stages.window.segments import SealedSegment, Segment
 
 _NO_COPIES = new_copies(0)
-
-
-class _Entries(NamedTuple):
-    """The entries of an answer."""
-
-    rows: NDArray[np.int32]
-    kept: NDArray[np.int64]
-    positions: NDArray[np.int64]
-    times: NDArray[np.int64]
-    matched: NDArray[np.int32]
-    compared: NDArray[np.int32]
-    status: NDArray[np.uint8]
 
 
 class SegmentReader:
@@ -106,33 +94,19 @@ class SegmentReader:
             found.append(self._entries(row, row + 1))
         entries = found[0]
         if len(found) > 1:
-            entries = _Entries._make(np.concatenate(columns) for columns in zip(*found, strict=True))
-            order = np.argsort(entries.rows, kind="stable")
-            entries = _Entries._make(column[order] for column in entries)
+            entries = [np.concatenate(columns) for columns in zip(*found, strict=True)]
+            order = np.argsort(entries[0], kind="stable")
+            entries = [column[order] for column in entries]
         asks = self._config.exact.method != "none"
         copied = np.flatnonzero(copies.kept[:count] >= 0) if asks else np.zeros(0, np.int64)
-        return Answer(
-            *entries,
-            copied.astype(np.int32),
-            copies.kept[copied],
-            copies.positions[copied],
-            copies.times[copied],
-            copies.same[copied],
-            np.flatnonzero(self._counts[:count] < 0).astype(np.int32),
-        )
+        left = np.flatnonzero(self._counts[:count] < 0).astype(np.int32)
+        return Answer._make([*entries, copied.astype(np.int32), *(column[copied] for column in copies), left])
 
-    def _entries(self, low: int, high: int) -> _Entries:
-        """What can win of the matches of rows low to high, and how many each row has in `_counts`."""
+    def _entries(self, low: int, high: int) -> list[NDArray[Any]]:
+        """The columns of `ENTRIES`: what can win of the matches of rows low to high (exclusive). `_counts`
+        then says how many each row has."""
         matches = self._matches
         written = write_winners(low, high, matches, self._places, self._winners, self._counts)
-        at = self._winners[:written].copy()
+        at = self._winners[:written]
         numbers = np.repeat(np.arange(low, high, dtype=np.int32), np.maximum(self._counts[low:high], 0))
-        return _Entries(
-            numbers,
-            matches.kept[at],
-            matches.positions[at],
-            matches.times[at],
-            matches.matched[at],
-            matches.compared[at],
-            matches.status[at],
-        )
+        return [numbers, *(getattr(matches, name)[at] for name in ENTRIES[1:])]

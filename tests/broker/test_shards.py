@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.broker.services import Service, origins, wait_for, written_settings
-from tests.generated_posts import generate
+from tests.service.test_shard_service import texts
+from tests.shards.holding_shards import count_taken
 from tests.twins import batch_of
 from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
 from twinsieve.pipeline.service.run import run_service
@@ -17,7 +18,6 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.judge.near_window import NearWindow
 
 _POSTS, _MOST_ROUNDS, _ENOUGH = 60, 60, 4_000
 
@@ -44,21 +44,10 @@ class _Shard:
         assert self.error is None
 
 
-def _texts(count: int) -> list[str]:
-    dropped = str.maketrans("", "", '"\\\n')
-    return [post["text"].translate(dropped) for post in generate(count, seed=5)]
-
-
 def test_an_app_with_shards_keeps_what_one_plain_loop_keeps(
     client: str, bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken, take = [0], NearWindow._take
-
-    def counted(self: NearWindow, low: int, high: int, *rest: object) -> tuple[int, int]:
-        taken[0] += high - low
-        return take(self, low, high, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(NearWindow, "_take", counted)
+    taken = count_taken(monkeypatch)
     written = written_settings(client, bootstrap, tmp_path)
     written["near"] = {"window": {"messages": 400}, "segment": 50, "answers": "shards", "grace": "2s"}
     written["exact"] = {"window": {"messages": 10_000}}
@@ -67,9 +56,9 @@ def test_an_app_with_shards_keeps_what_one_plain_loop_keeps(
     service = Service(settings)
     service.start()
     shards = [_Shard(settings, "first"), _Shard(settings, "second")]
-    texts, posted = _texts(_POSTS * _MOST_ROUNDS), 0
-    while taken[0] < _ENOUGH and posted < len(texts):
-        service.post(*texts[posted : posted + _POSTS])
+    posts, posted = texts(_POSTS * _MOST_ROUNDS, seed=5), 0
+    while taken[0] < _ENOUGH and posted < len(posts):
+        service.post(*posts[posted : posted + _POSTS])
         posted += _POSTS
         wait_for(lambda all_posts=posted: service.count("out", "dup") == all_posts, service)  # type: ignore[misc]
         if shards[1:] and taken[0] > _ENOUGH // 2:
@@ -82,6 +71,6 @@ def test_an_app_with_shards_keeps_what_one_plain_loop_keeps(
     assert taken[0] >= _ENOUGH, "no shard answered in time"
     scheme = judging_scheme_of(settings)
     verdicts = BatchSieve(sieve_config(settings, scheme.scheme_id)).judge(
-        batch_of(*scheme.read(texts[:posted]))
+        batch_of(*scheme.read(posts[:posted]))
     )
     assert kept == {row for row in range(posted) if verdicts.kinds[row] == Kind.UNIQUE}

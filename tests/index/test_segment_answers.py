@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -64,8 +64,8 @@ class _World:
         record = AnswersRecord(**fields | {"blocks": blocks} | changed)
         self.write(*encode_answers(SCHEME, record, 1 << 20))
 
-    def of(self, offset: int, *, fits: bool = True) -> dict[SegmentId, Answer]:
-        return self.index.of(offset, 100 + offset, 4, lambda *_: fits)
+    def of(self, offset: int, *, fits: bool = True) -> Mapping[SegmentId, Answer]:
+        return self.index.of(offset, 100 + offset, 4, lambda answers: answers if fits else {})
 
 
 @pytest.fixture
@@ -167,8 +167,8 @@ def test_of_two_answers_that_differ_the_first_counts_and_it_is_told(world: _Worl
 
 def test_an_answer_for_another_block_with_the_same_offset_is_not_used(world: _World) -> None:
     world.answer(17, answer=ANSWER)
-    assert world.index.of(17, 5, 4, lambda *_: True) == {}
-    assert world.index.of(17, 117, 3, lambda *_: True) == {}
+    assert world.index.of(17, 5, 4, lambda answers: answers) == {}
+    assert world.index.of(17, 117, 3, lambda answers: answers) == {}
     assert world.index.unused == {Unused.OTHER_BLOCK: 2}
     assert world.of(17, fits=False) == {}
     assert world.index.unused[Unused.UNFIT] == 1

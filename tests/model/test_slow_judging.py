@@ -11,10 +11,9 @@ import pytest
 from tests.driver import DECISIONS, INDEX, LOG, OUTPUT, WORKER, Process, World, log_offset, texts
 from tests.twins import HashSieve
 from twinsieve.pipeline.index.config import IndexStep
-from twinsieve.pipeline.index.state import NO_ANSWERS
 from twinsieve.pipeline.wire.block import decode_block
 from twinsieve.stages.contract import Batch, Verdicts
-from twinsieve.stages.near.answers import Answer
+from twinsieve.stages.near.answers import NO_ANSWERS, Answer
 from twinsieve.stages.window.segments import SegmentId
 
 

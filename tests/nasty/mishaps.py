@@ -9,9 +9,8 @@ from typing import Any
 from tests.memory.broker import ManualClock
 from tests.twins import HashSieve
 from twinsieve.pipeline.broker.records import AbortableError
-from twinsieve.pipeline.index.state import NO_ANSWERS
 from twinsieve.stages.contract import Batch, Verdicts
-from twinsieve.stages.near.answers import Answer
+from twinsieve.stages.near.answers import NO_ANSWERS, Answer
 from twinsieve.stages.window.segments import SegmentId
 
 _SEND_S = (0.0, 0.0, 0.1, 0.5, 2.0, 5.0)

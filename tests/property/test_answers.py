@@ -1,7 +1,7 @@
-"""Answers change no verdict: whoever computed them, of whatever segments, and whatever was forgotten since.
+"""Answers change no verdict: whoever computed them, for any of the segments, and whatever was forgotten since.
 
-A stranger builds his segments from the arrays of a file, as a shard does. Rows that he leaves to whoever
-judges are made here too, because posts with so many alike are long.
+A second reader builds his segments from the arrays of a file, as a shard does. The tests also take the entries of
+some rows out of an answer, as a reader does for rows with more than 64.
 """
 
 from __future__ import annotations
@@ -276,10 +276,10 @@ def test_an_answer_that_names_what_the_segment_cannot_have_does_not_fit() -> Non
     answer = reader.answer(batch, held)
     assert len(answer.kept)
     assert len(answer.copy_kept)
-    assert sieve.fits(held.id, answer)
-    assert not sieve.fits(held.id._replace(end=9), answer)
-    assert not sieve.fits(held.id._replace(digest=bytes(16)), answer)
+    assert sieve.fitting({held.id: answer}) == {held.id: answer}
+    assert not sieve.fitting({held.id._replace(end=9): answer})
+    assert not sieve.fitting({held.id._replace(digest=bytes(16)): answer})
     for name in ("kept", "positions", "copy_kept", "copy_positions"):
         for by in (-5, 5):
             forged = getattr(answer, name) + by
-            assert not sieve.fits(held.id, answer._replace(**{name: forged}))
+            assert not sieve.fitting({held.id: answer._replace(**{name: forged})})

@@ -1,4 +1,4 @@
-"""`--role` says what a process does; what it cannot do ends the start before a broker is asked."""
+"""`--role` names the roles of a process. Roles that it cannot have end the start before it asks a broker."""
 
 from __future__ import annotations
 

@@ -55,10 +55,7 @@ class Process:
 
 @pytest.fixture
 def app(tmp_path: Path) -> App:
-    app = App(tmp_path)
-    app.judge(20)
-    app.save()
-    return app
+    return App.judged(tmp_path)
 
 
 def test_it_becomes_ready_and_is_counted(app: App) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,32 +11,29 @@ from tests.generated_posts import generate
 from tests.memory.broker import MemoryCluster
 from tests.service.running import Service, came_out, wait_for
 from tests.service.test_service import produce
-from twinsieve.pipeline.settings.model import (
-    ExactSettings,
-    ExactWindowSettings,
-    HttpSettings,
-    NearSettings,
-    Settings,
-    StateSettings,
-    TopicSettings,
-    WindowSettings,
-)
+from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.frame import scheme_in
 from twinsieve.pipeline.wire.segment_answers import decode_answers
 from twinsieve.stages.errors import UsageError
 
 
+def settings_in(folder: Path, **near: Any) -> Settings:
+    """Of an app with shards, whose window of a few hundred messages has several segments. near: other keys"""
+    return Settings.model_validate(
+        {
+            "app": "t",
+            "topics": {"auto_create": True},
+            "state": {"dir": str(folder), "snapshot_every": "500ms", "memory": "1GiB"},
+            "http": {"listen": "none"},
+            "near": {"window": {"messages": 400}, "segment": 50, "answers": "shards", "grace": "1s"} | near,
+            "exact": {"window": {"messages": 10_000}},
+        }
+    )
+
+
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    near = NearSettings(window=WindowSettings(messages=400), segment=50, answers="shards", grace_ms=1_000)
-    return Settings(
-        app="t",
-        topics=TopicSettings(auto_create=True),
-        state=StateSettings(dir=str(tmp_path / "state"), snapshot_every_ms=500, memory=1 << 30),
-        http=HttpSettings(listen=None),
-        near=near,
-        exact=ExactSettings(window=ExactWindowSettings(messages=10_000)),
-    )
+    return settings_in(tmp_path / "state")
 
 
 def texts(count: int, seed: int) -> list[str]:

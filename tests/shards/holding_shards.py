@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import cache, partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.generated_posts import generate
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster, NewTopic
@@ -26,6 +28,7 @@ from twinsieve.pipeline.wire.block import Block, BlockFlag, encode_block
 from twinsieve.pipeline.wire.chain import UNKNOWN
 from twinsieve.pipeline.wire.segment_answers import AnswersRecord, decode_answers
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.judge.near_window import NearWindow
 from twinsieve.stages.judge.segment_reader import SegmentReader
 from twinsieve.stages.near.answers import Answer
 from twinsieve.stages.window.segments import SegmentId
@@ -65,6 +68,15 @@ class App:
         self.log_id = self.cluster.topics[LOG.topic].topic_id
         self.asked = 0
         """Blocks in the log."""
+
+    @classmethod
+    def judged(cls, folder: Path) -> App:
+        """One with some segments in a snapshot; the index has judged all blocks."""
+        app = cls(folder)
+        app.judge(20)
+        app.save()
+        assert len(app.sealed()) >= 4
+        return app
 
     def ask(self, blocks: int, *, rows: int = ROWS) -> None:
         """Append blocks with the next posts."""
@@ -197,3 +209,18 @@ class App:
 def same(one: Answer, other: Answer) -> bool:
     """Whether two answers are equal in every column."""
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def count_taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """From now on, how many rows sieves took from answers, and how many of them they looked up all the same."""
+    counts, lock, take = [0, 0], Lock(), NearWindow._take
+
+    def counted(self: NearWindow, low: int, high: int, *rest: Any) -> tuple[int, int]:
+        place, left = take(self, low, high, *rest)
+        with lock:
+            counts[0] += high - low
+            counts[1] += left
+        return place, left
+
+    monkeypatch.setattr(NearWindow, "_take", counted)
+    return counts

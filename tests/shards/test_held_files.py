@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tests.shared_store  # (registers its address)
-from tests.saved.test_journal import Life, small_pieces
+from tests.saved.test_journal import Life
 from tests.shards.holding_shards import CONFIG, App
 from tests.stored import storage_at
 from tests.twins import AtOnce
@@ -18,16 +18,6 @@ from twinsieve.pipeline.saved.signing import Signing
 from twinsieve.pipeline.shards.config import Problem
 from twinsieve.pipeline.shards.shard import Shard
 from twinsieve.stages.window.segments import Segment
-
-__all__ = ["small_pieces"]
-
-
-@pytest.fixture
-def app(tmp_path: Path) -> App:
-    app = App(tmp_path)
-    app.judge(20)
-    app.save()
-    return app
 
 
 def newest_file(app: App) -> Path:

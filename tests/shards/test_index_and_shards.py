@@ -3,7 +3,6 @@ whatever becomes of the shards."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,41 +12,13 @@ import pytest
 from tests.memory.broker import MemoryCluster, NewTopic
 from tests.service.running import Service, came_out, wait_for
 from tests.service.test_service import produce
-from tests.service.test_shard_service import texts
+from tests.service.test_shard_service import settings_in, texts
+from tests.shards.holding_shards import count_taken
 from twinsieve.pipeline.service.run import SystemClock
-from twinsieve.pipeline.settings.model import (
-    ExactSettings,
-    ExactWindowSettings,
-    HttpSettings,
-    KafkaSettings,
-    NearSettings,
-    Settings,
-    StateSettings,
-    TopicSettings,
-    WindowSettings,
-)
-from twinsieve.stages.judge.near_window import NearWindow
+from twinsieve.pipeline.settings.model import KafkaSettings
 
 _OUTPUTS = ("posts.unique", "posts.duplicates")
 _POSTS = 40
-
-
-def _settings(folder: Path, answers: str) -> Settings:
-    return Settings(
-        app="t",
-        topics=TopicSettings(auto_create=True),
-        state=StateSettings(dir=str(folder), snapshot_every_ms=500, memory=1 << 30),
-        http=HttpSettings(listen=None),
-        kafka=KafkaSettings(session_timeout_ms=6_000),
-        near=NearSettings(
-            window=WindowSettings(messages=400),
-            segment=50,
-            answers=answers,  # type: ignore[arg-type]
-            grace_ms=1_000,
-            patience_ms=10_000,
-        ),
-        exact=ExactSettings(window=ExactWindowSettings(messages=10_000)),
-    )
 
 
 def _out(cluster: MemoryCluster) -> list[list[tuple[bytes | None, Any]]]:
@@ -63,12 +34,15 @@ def _run(
 ) -> tuple[MemoryCluster, int]:
     """Post in rounds, each after all before came out. returns: the broker, and how many rounds that took
 
-    is_enough: whether to end all shards after so many rounds; more: rounds after that
+    is_enough: takes the number of rounds so far; once it is true, all shards end
+    more: rounds after that
     """
     cluster = MemoryCluster(SystemClock())
     # One partition, so that the log has one order.
     cluster.create(NewTopic("posts", 1))
-    settings = _settings(folder, "shards" if shards else "none")
+    near = {"answers": "shards" if shards else "none", "patience": "10s"}
+    kafka = KafkaSettings(session_timeout_ms=6_000)
+    settings = settings_in(folder, **near).model_copy(update={"kafka": kafka})
     services = [Service(settings, cluster, member="one", role="both")]
     wait_for(lambda: "t.verdicts" in cluster.topics, "topics")
     services += [Service(settings, cluster, member=f"shard{n}", role="shard") for n in range(shards)]
@@ -89,17 +63,7 @@ def _run(
 
 def test_verdicts_with_shards_are_those_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when all shards end in between, and never come back."""
-    taken, lock = [0, 0], threading.Lock()
-    take = NearWindow._take
-
-    def counted(self: NearWindow, low: int, high: int, *rest: Any) -> tuple[int, int]:
-        place, left = take(self, low, high, *rest)
-        with lock:
-            taken[0] += high - low
-            taken[1] += left
-        return place, left
-
-    monkeypatch.setattr(NearWindow, "_take", counted)
+    taken = count_taken(monkeypatch)
     shared, rounds = _run(tmp_path / "shared", 2, lambda _: taken[0] >= 50 * _POSTS)
     assert taken[1] == 0
     before = taken[0]

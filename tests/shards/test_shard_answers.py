@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 from tests.memory.broker import NewTopic
-from tests.saved.test_journal import small_pieces
 from tests.shards.holding_shards import ANSWERS, LOG, App, same
 from twinsieve.pipeline.broker.records import AbortableError, Messages
 from twinsieve.pipeline.shards.config import MOST_BLOCKS_AHEAD, Problem
 from twinsieve.stages.errors import StateError
-
-__all__ = ["small_pieces"]
-
-
-@pytest.fixture
-def app(tmp_path: Path) -> App:
-    """Some segments in a snapshot; the index has judged all blocks."""
-    app = App(tmp_path)
-    app.judge(20)
-    app.save()
-    assert len(app.sealed()) >= 4
-    return app
 
 
 def test_every_block_is_answered_as_the_index_would(app: App) -> None:

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.saved.test_journal import small_pieces
 from tests.shards.holding_shards import ANSWERS, NO_RECORD, SCHEME, App, reader
 from twinsieve.pipeline.broker.records import FatalError, Messages, Partition
 from twinsieve.pipeline.shards.rendezvous import Span, first_of
 from twinsieve.pipeline.shards.shard import Shard
 from twinsieve.pipeline.wire.segment_answers import AnswersRecord, encode_answers
-
-__all__ = ["small_pieces"]
-
-
-@pytest.fixture
-def app(tmp_path: Path) -> App:
-    app = App(tmp_path)
-    app.judge(20)
-    app.save()
-    return app
 
 
 def answered_since(app: App, block: int, shard: str | None = None) -> set[Span]:
@@ -64,7 +51,9 @@ def test_who_joins_takes_what_it_is_first_for_and_the_other_stops_then(app: App)
     assert set(expected.values()) == {"a", "b"}
     for name, shard in (("a", one), ("b", two)):
         in_memory = {span for span, held in shard.holdings.held.items() if held.segment.holds_memory}
-        assert in_memory == answered_since(app, at, name), "what it is next for is on its disk alone"
+        assert in_memory == answered_since(app, at, name), (
+            "a member holds in memory only the segments that it answers for"
+        )
 
 
 @pytest.mark.parametrize("forged", ["question", "own", "segment", "damaged"])

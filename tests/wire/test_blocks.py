@@ -16,7 +16,7 @@ from tests.examples import examples
 from tests.golden.make import FOLDER, SCHEME, golden_block, golden_ruling, records
 from tests.twins import HashSieve, TinyScheme, batch_of, ruled
 from twinsieve.pipeline.index.ledger import ledger_from_bytes, ledger_to_bytes
-from twinsieve.pipeline.index.state import NO_ANSWERS, IndexState
+from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import (
     MAX_SPAN,
     Block,
@@ -48,7 +48,7 @@ from twinsieve.pipeline.worker.verdict_headers import apart_headers
 from twinsieve.stages.columns import PerRow, declared
 from twinsieve.stages.contract import DETAIL_LENGTH, STORED_LENGTH, Batch, Verdicts
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.near.answers import Answer
+from twinsieve.stages.near.answers import NO_ANSWERS, Answer
 from twinsieve.stages.window.segments import SegmentId
 
 
