@@ -53,6 +53,7 @@ from twinsieve.pipeline.index.history import History
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.index.other_settings import OtherSettings
 from twinsieve.pipeline.index.segment_answers import SegmentAnswers
+from twinsieve.pipeline.index.segment_memory import SegmentMemory
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
 from twinsieve.pipeline.index.state import Asked
@@ -221,6 +222,7 @@ class Index:
                 *(broker.reader(), config.answers, config.scheme, self._ids[0], asked, clock, self.notices)
             )
         self._sealed: list[SegmentId] = []
+        self._memory = SegmentMemory(self.state, background, self.notices)
         self._writer: DecisionWriter | None = None
         self._to_trim: dict[Partition, int] = {}
         self._decisions_end = 0
@@ -374,6 +376,7 @@ class Index:
         topic = self._topics.infos[answers.topic]
         answers.read(set(range(topic.partitions)) - topic.leaderless)
         answers.poll(0.0)
+        self._memory.step(answers.answered(self._sealed), takes=answers.is_settled)
         if self._held and self._waits(self._held[0]):
             answers.poll(min(timeout_s, _ANSWER_S))
         return list(takewhile(lambda read: not self._waits(read), self._held))

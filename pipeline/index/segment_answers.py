@@ -88,6 +88,7 @@ class SegmentAnswers:
         self._partitions: list[Partition] = []
         self._is_full = False
         self._again_s = 0.0
+        self._begun_s = 0.0
         self.unused: Counter[Unused] = Counter()
 
     @property
@@ -99,6 +100,7 @@ class SegmentAnswers:
         """Begin with the blocks from this log offset on."""
         self.end()
         self._next_offset = next_offset
+        self._begun_s = self._clock.monotonic_s()
 
     def read(self, numbers: Collection[int]) -> None:
         """Read these partitions of the topic, which have leaders, from now on; new ones from their last
@@ -204,6 +206,15 @@ class SegmentAnswers:
         """Whether somebody answers for this segment, so that waiting for him is worth while."""
         answered_s = self._answered_s.get(segment)
         return answered_s is not None and self._clock.monotonic_s() - answered_s < self._config.patience_s
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has read for so long that whoever answers has been heard."""
+        return self._clock.monotonic_s() - self._begun_s >= self._config.patience_s
+
+    def answered(self, segments: Iterable[SegmentId]) -> list[SegmentId]:
+        """Those segments for which somebody answers."""
+        return [segment for segment in segments if self.is_expected(segment)]
 
     def unanswered(self, segments: Iterable[SegmentId]) -> list[SegmentId]:
         """Those segments for which nobody answers."""

@@ -50,6 +50,10 @@ class Judge(Protocol):
     def fitting(self, answers: Mapping[SegmentId, Answer]) -> Mapping[SegmentId, Answer]:
         """Those of these answers that can be of sealed segments of this sieve."""
 
+    def hold(self, answered: Collection[SegmentId]) -> Callable[[], None] | None:
+        """Give up memory of sealed segments that somebody answers for; returns what takes another one into
+        memory, for any thread."""
+
     def take_answered(self) -> tuple[int, int]:
         """Rows times segments that were answered, and how many of them were looked up all the same, since the
         last call."""

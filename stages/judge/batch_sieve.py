@@ -166,6 +166,19 @@ class BatchSieve:
                 found[each.id] = answer
         return found
 
+    def hold(self, answered: Collection[SegmentId]) -> Callable[[], None] | None:
+        """Give up memory of the sealed segments in which somebody else looks rows up.
+
+        answered: those segments
+        returns: a call that takes another segment into memory, for any thread; None if there is no such
+            segment in a file, or not enough memory (`NearConfig.memory`). It raises MemoryError
+        """
+        segments = self.near.segments
+        segments.answered = frozenset(answered)
+        segments.use_files()
+        segment = segments.next_to_hold()
+        return None if segment is None else segment.use_memory
+
     def take_answered(self) -> tuple[int, int]:
         """Rows times segments that were answered, and how many of them were looked up all the same, since the
         last call."""
@@ -446,6 +459,7 @@ class BatchSieve:
         parts: SavedParts,
         forget_exact: bool = False,
         seal_into: IntoFile | None = None,
+        fills_memory: bool = True,
     ) -> BatchSieve:
         """The saved sieve. The configuration must have the same methods, exact window and scheme.
 
@@ -453,6 +467,7 @@ class BatchSieve:
         stream: what `Frozen.write` wrote; parts: the rest
         forget_exact: the settings of the exact stage may differ too, and the exact stage begins empty
         seal_into: as for the method of this name; segments that become full in the restore are written too
+        fills_memory: hold sealed segments in memory at once, as far as it is enough; False: as `hold` says
         raises: StateError, which says what differs or is damaged, and what to do
         """
         parameters = state_parameters(config)
@@ -462,6 +477,8 @@ class BatchSieve:
         try:
             sections = read_state(stream, config.scheme_id, parameters, most_bytes(config))
             sieve._restore_near(sections, parts, seal_into)
+            if fills_memory:
+                sieve.near.segments.fill_memory()
             if not forget_exact:
                 sieve._restore_exact(sections, parts)
         except SieveError:
@@ -498,7 +515,6 @@ class BatchSieve:
             raise DamagedError(f"kept messages {segments.kept} to {kept} are missing")
         segments.resume(counters)
         segments.forgotten = np.unique(forgotten.astype(np.int64))
-        segments.fill_memory()
         near.link_parts()
 
     def _add_segments(self, sealed: Iterable[SealedSegment], oldest: int, end: int) -> None:

@@ -10,7 +10,7 @@ After a load with a window of another size, segments in files may have other ran
 Somebody else can write a sealed segment to a file and give its arrays back as maps of that file
 (`Segments.seal_into`). The segment then uses these, and its own memory is free. Only what each look-up reads
 (`HOT`) stays in memory, as long as there is enough (`NearConfig.memory`): memory has large pages, and maps of
-files have not.
+files have not. A segment that somebody else looks rows up in (`Segments.answered`) needs none of it.
 """
 
 from __future__ import annotations
@@ -332,6 +332,8 @@ class Segments:
         self.open = shape.new(self.counters, 0, shape.messages)
         self.forgotten = np.zeros(0, np.int64)
         """Kept indices of the messages in the window that lead no more, ascending."""
+        self.answered: frozenset[SegmentId] = frozenset()
+        """Sealed segments in which somebody else looks rows up: no memory is held for them."""
         self._into_file: IntoFile | None = None
         self._counted = 0
         self._pushed_out = 0
@@ -350,7 +352,7 @@ class Segments:
             segment.into_file(self._into_file, hot_stay=self._shape.memory > 0)
 
     def use_files(self) -> None:
-        """Use the files of sealed segments that were written meanwhile."""
+        """Use the files of sealed segments that were written meanwhile. Give up memory that is not needed."""
         for segment in self.sealed:
             segment.use_file()
         self._stay_within_memory()
@@ -362,22 +364,38 @@ class Segments:
         self.use_files()
 
     def _stay_within_memory(self) -> None:
-        """Give up memory of segments that lie in files, the oldest first, until the rest is few enough."""
+        """Give up memory of segments that lie in files: of those that are answered for, then of the oldest,
+        until the rest is few enough."""
+        for segment in self.sealed:
+            if segment.holds_memory and self._is_answered(segment):
+                segment.give_up_memory()
         holding = [segment for segment in self.sealed if segment.holds_memory]
         while holding and self.bytes_used > self._shape.memory:
             holding.pop(0).give_up_memory()
 
-    def fill_memory(self) -> None:
-        """Hold hot arrays of sealed segments in memory, the newest first, as far as the memory is enough when
-        the open segment is full. Call it after a restore."""
+    def _is_answered(self, segment: Segment) -> bool:
+        # Reading the id of a segment reads its columns; without answers nobody needs it.
+        return bool(self.answered) and segment.id in self.answered
+
+    def next_to_hold(self) -> Segment | None:
+        """The newest segment in a file that nobody answers for and for whose hot arrays there is memory, also
+        when the open segment is full; None if there is none. Then call `Segment.use_memory`."""
         full = max((segment.bytes_used for segment in self.sealed), default=0)
         room = self._shape.memory - max(full, self.open.bytes_used)
         for segment in reversed(self.sealed):
+            if segment.is_mapped and self._is_answered(segment):
+                continue
             room -= segment.bytes_hot if segment.is_mapped else segment.bytes_used
             if room < 0:
-                return
+                return None
             if segment.is_mapped and not segment.holds_memory:
-                segment.use_memory()
+                return segment
+        return None
+
+    def fill_memory(self) -> None:
+        """Hold hot arrays of sealed segments in memory, the newest first, as far as the memory is enough."""
+        while (segment := self.next_to_hold()) is not None:
+            segment.use_memory()
 
     def add_mapped(self, sealed: SealedSegment) -> None:
         """Add a sealed segment whose messages come next; the open segment must be empty.

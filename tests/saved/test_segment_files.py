@@ -99,6 +99,31 @@ def test_what_look_ups_read_stays_in_memory_as_long_as_there_is_enough(
     check()
 
 
+def test_no_memory_is_held_for_segments_that_others_answer_for(posts: Batch, tmp_path: Path) -> None:
+    expected = table(BatchSieve(CONFIG).judge(posts))
+    config = replace(CONFIG, near=replace(CONFIG.near, memory=1 << 30))
+    life = Life(storage_at(str(tmp_path)), config)
+    assert judged(life, posts, 500) == expected[:500]
+    segments = life.sieve.near.segments
+    segments.wait_for_files()
+    ids = life.sieve.sealed_ids()
+    mapped = [segment for segment in segments.sealed if segment.is_mapped]
+    assert len(mapped) >= 3
+    assert life.sieve.hold(ids) is None
+    assert not any(segment.holds_memory for segment in mapped)
+    assert life.sieve.hold(ids) is None, "nothing is taken while all are answered for"
+    left = mapped[-3:-1]
+    answered = [each for each in ids if each not in {segment.id for segment in left}]
+    for segment in reversed(left):
+        take = life.sieve.hold(answered)
+        assert take is not None
+        take()
+        assert segment.holds_memory, "the newest first"
+    assert life.sieve.hold(answered) is None
+    assert [segment for segment in mapped if segment.holds_memory] == left
+    assert judged(life, posts, len(posts) - 500) == expected[500:]
+
+
 def test_segments_that_become_full_in_a_restore_are_written(posts: Batch, tmp_path: Path) -> None:
     expected = table(BatchSieve(CONFIG).judge(posts))
     life = Life(storage_at(str(tmp_path)), CONFIG)
