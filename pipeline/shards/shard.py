@@ -4,10 +4,10 @@ does not answer, the index looks up itself."""
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
 from twinsieve.pipeline.broker.names import Names
@@ -34,7 +34,7 @@ from twinsieve.pipeline.wire.segment_answers import (
 )
 from twinsieve.stages.contract import Batch
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.near.answers import Answer
+from twinsieve.stages.near.answers import Answer, part_of
 from twinsieve.stages.window.segments import Segment
 
 JOB = "shard"
@@ -46,6 +46,8 @@ _UNTOUCHED_S = 1_800.0
 """If nothing was committed for this long, answers are written again: retention may have deleted them."""
 _POLLED = 16
 _AT_ONCE_S = 0.05
+_ROWS_AT_ONCE = 512
+"""Blocks are looked up together until they have so many rows."""
 """After this long the answers that are there are written: the first block does not wait for all others."""
 _UNCONFIRMED = 1_000
 _RECORD_OVERHEAD = 1_024
@@ -78,6 +80,14 @@ class _Progress:
     leaving_s: float | None = None
     heard: set[str] = field(default_factory=set)
     blocks: list[BlockAnswer] = field(default_factory=list)
+
+
+class _ToAnswer(NamedTuple):
+    """A block with rows. checksum: of its bytes"""
+
+    offset: int
+    checksum: int
+    batch: Batch
 
 
 class Shard:
@@ -373,17 +383,43 @@ class Shard:
     def _answer(self) -> None:
         committed, began_s = self._committed or 0, self._clock.monotonic_s()
         while self._blocks and not self._is_at_bound:
-            offset, data = self._blocks.popleft()
-            self._from = max(self._from or 0, offset + 1)
-            asked = [each for each in self._answering.values() if max(each.next, committed) <= offset]
-            block = self._decoded(data, offset) if asked else None
-            for each in asked:
-                if block is not None and len(block.batch):
-                    answer = self._answers.answer(block.batch, each.held.segment)
-                    each.blocks.append(BlockAnswer(offset, checksum_of(data), len(block.batch), answer))
-                each.next = offset + 1
+            first = min((max(each.next, committed) for each in self._answering.values()), default=None)
+            blocks = self._next_blocks(first)
+            batches = [block.batch for block in blocks]
+            rows = Batch.concat(batches) if batches else None
+            for each in self._answering.values():
+                # A segment that came late has answers to the first blocks already, or needs none.
+                low = sum(block.offset < max(each.next, committed) for block in blocks)
+                if rows is not None and low < len(blocks):
+                    self._answer_in(each, blocks[low:], rows)
+                each.next = max(each.next, self._from or 0)
             if self._clock.monotonic_s() - began_s >= _AT_ONCE_S:
                 return
+
+    def _next_blocks(self, first: int | None) -> list[_ToAnswer]:
+        """Take the next blocks of the log that have rows: small ones together, because each look-up has a
+        fixed cost. first: the ones before this offset are not asked for; None: none is"""
+        blocks: list[_ToAnswer] = []
+        rows = 0
+        while self._blocks and not self._is_at_bound and rows < _ROWS_AT_ONCE:
+            offset, data = self._blocks.popleft()
+            self._from = max(self._from or 0, offset + 1)
+            block = self._decoded(data, offset) if first is not None and offset >= first else None
+            if block is not None and len(block.batch):
+                blocks.append(_ToAnswer(offset, checksum_of(data), block.batch))
+                rows += len(block.batch)
+        return blocks
+
+    def _answer_in(self, each: _Progress, blocks: Sequence[_ToAnswer], rows: Batch) -> None:
+        """Look the rows of blocks up in a segment. rows: they end with those of these blocks"""
+        count = sum(len(block.batch) for block in blocks)
+        answer = self._answers.answer(rows.slice(len(rows) - count, len(rows)), each.held.segment)
+        low = 0
+        for block in blocks:
+            high = low + len(block.batch)
+            part = part_of(answer, low, high)
+            each.blocks.append(BlockAnswer(block.offset, block.checksum, high - low, part))
+            low = high
 
     def _decoded(self, data: bytes, offset: int) -> Block | None:
         """The block; None if it cannot be read: the index refuses it, or stops."""
