@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import shutil
 import statistics
 import threading
 import time
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +22,7 @@ import yaml
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.machine import machine_line
+from bench.scraped import metric
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, in_thread, poll_until
 from tests.broker.load import PARTITIONS
@@ -99,19 +98,9 @@ def _produce(bootstrap: str, topic: str, count: int, seed: int, stop: threading.
     producer.flush(120)
 
 
-def _gauge(port: int, name: str) -> float | None:
-    """A gauge of the index behind that port; None while it does not say."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as page:
-            found = re.search(rb"^%s ([0-9.e+]+)$" % name.encode(), page.read(), re.MULTILINE)
-    except OSError:
-        return None
-    return float(found[1]) if found else None
-
-
 def _lag_blocks(port: int) -> float:
     """How far the index behind that port is behind the log; infinite while it does not say."""
-    lag = _gauge(port, "twinsieve_index_lag_blocks")
+    lag = metric(port, "twinsieve_index_lag_blocks")
     return math.inf if lag is None else lag
 
 
@@ -171,7 +160,7 @@ class Failover:
 
         def one() -> bool:
             alive = [name for name in self._ports if self.deployment.processes[name].poll() is None]
-            found[:] = [name for name in alive if _gauge(self._ports[name], "twinsieve_index_live") == 1.0]
+            found[:] = [name for name in alive if metric(self._ports[name], "twinsieve_index_live") == 1.0]
             return len(found) == 1
 
         if not poll_until(one, _LIMIT_S):

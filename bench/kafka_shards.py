@@ -1,0 +1,332 @@
+"""An app with shards on a real broker, beside the same app without: CPU, memory, pauses, latency.
+
+    python -m bench.kafka_shards cost [--kept 4000000] [--segments 16] [--client confluent]
+    python -m bench.kafka_shards pauses|latency [--kept 400000] …
+
+The index, a worker and three shards are processes of their own, on this machine; generated posts. The near
+window is filled first, so that it has the full segments that were asked for.
+
+cost: CPU time of the processes from /proc for the same number of posts, as fast as they go: with one segment
+(a near window as large as one of the segments), with all segments in one process, and with shards; the last
+two in turn. Memory is the index's RssAnon.
+pauses: the longest silence of the outputs at --rate while nothing happens, and while shards join, leave,
+restart one after the other, are killed and frozen, with one and with two replicas.
+latency: from a message's send to its read-committed arrival, in turn without and with shards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import signal
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.kafka_throughput import progress
+from bench.machine import cpu_seconds, machine_line
+from bench.scraped import metric
+from tests.broker.cluster import Cluster
+from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
+from tests.broker.load import Load
+from tests.broker.server import free_ports
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.operate.topic_checks import create
+from twinsieve.pipeline.settings.model import KafkaSettings, Settings
+
+_LIMIT_S = 1_800.0
+_SHARDS = ("s1", "s2", "s3")
+_MEMORY = "8GiB"
+
+
+class App:
+    """One deployment. segments: of its near window, which has room for `kept` messages in full ones"""
+
+    def __init__(self, bootstrap: str, client: str, name: str, kept: int, segments: int) -> None:
+        self.bootstrap = bootstrap
+        self.segments = segments
+        self.sent = 0
+        self.ports: dict[str, int] = {}
+        segment = kept // segments
+        window = kept + (segment if segments > 1 else 0)
+        self.deployment = Deployment(bootstrap, client, name, snapshot_every="1h")
+        self.deployment.set("exact", window={"messages": 3 * window})
+        self.deployment.set("near", window={"messages": window, "age": "none"}, segment=segment)
+        self.deployment.set("state", memory=_MEMORY, scratch=str(self.deployment.folder))
+        self.deployment.create_topics()
+        self._full = kept + segment // 2 if segments > 1 else kept
+
+    def start(self, member: str, role: str) -> None:
+        """Start a process, again in its place if it has ended."""
+        (self.ports[member],) = free_ports(1)
+        self.deployment.start(member, role, listen=f"127.0.0.1:{self.ports[member]}")
+
+    def run(self, *, shards: bool, replicas: int = 1) -> None:
+        """Start index and worker, with shards if wanted, and wait until they work."""
+        self.deployment.set("near", answers="shards" if shards else "none", replicas=replicas)
+        broker = connect(KafkaSettings(bootstrap=self.bootstrap))
+        create(Settings.model_validate(self.deployment.settings), broker.admin())
+        broker.close()
+        self.start("index", "index")
+        self.start("worker", "worker")
+        for member in _SHARDS if shards else ():
+            self.start(member, "shard")
+        _wait(lambda: metric(self.ports["index"], "twinsieve_index_live") == 1.0, "no index judges")
+        if shards:
+            self.post(200)
+            _wait(self.is_answered, "shards do not answer for all segments")
+
+    def is_answered(self) -> bool:
+        """Whether shards answer for every full segment, as the index sees it."""
+        time.sleep(0.5)
+        return metric(self.ports["index"], "twinsieve_index_unanswered_segments") == 0.0
+
+    def end(self) -> None:
+        """Stop all processes and wait for their ends."""
+        for name in self.deployment.processes:
+            self.deployment.signal(name, signal.SIGTERM)
+        for process in self.deployment.processes.values():
+            process.wait(300)
+        self.deployment.processes.clear()
+
+    def post(self, messages: int) -> None:
+        """Write this many other posts, and wait until all are judged and came out."""
+        name = self.deployment.app
+        Load(self.bootstrap, f"{name}.in", messages, seed=1_000 + self.sent).run()
+        self.sent += messages
+        seen = progress(self.bootstrap, f"{name}.workers", f"{name}.in", self.sent, _LIMIT_S)
+        if seen[-1][1] < self.sent:
+            raise SystemExit(f"not judged in time; logs: {self.deployment.folder}")
+
+    def kept(self) -> float:
+        """Messages in the near window."""
+        return metric(self.ports["index"], "twinsieve_window_messages") or 0.0
+
+    def fill(self) -> None:
+        """Post until all segments are full, and the open one is half full."""
+        self.run(shards=False)
+        while (missing := self._full - self.kept()) > 0:
+            self.post(max(1_000, int(min(missing, 500_000))))
+
+    def cpu(self, messages: int) -> dict[str, float]:
+        """Microseconds of CPU time a message, by process, while so many messages are judged."""
+        before = self._cpu_seconds()
+        self.post(messages)
+        after = self._cpu_seconds()
+        return {name: 1e6 * (after[name] - before[name]) / messages for name in after}
+
+    def _cpu_seconds(self) -> dict[str, float]:
+        return {name: cpu_seconds(process.pid) for name, process in self.deployment.processes.items()}
+
+    def anonymous_mib(self) -> float:
+        """Memory of the index that is no map of a file."""
+        status = Path(f"/proc/{self.deployment.processes['index'].pid}/status").read_text()
+        (found,) = re.findall(r"^RssAnon:\s+(\d+) kB$", status, re.MULTILINE)
+        return int(found) / 1024
+
+    def answer_bytes(self) -> float:
+        """Bytes of all answers of the shards that run."""
+        shards = [port for name, port in self.ports.items() if name in _SHARDS]
+        return sum(metric(port, "twinsieve_shard_answered_bytes_total") or 0.0 for port in shards)
+
+
+def _wait(true: Callable[[], bool], otherwise: str) -> None:
+    if not poll_until(true, _LIMIT_S):
+        raise SystemExit(otherwise)
+
+
+def _median(runs: list[dict[str, float]], *names: str) -> float:
+    return statistics.median(sum(run[name] for name in names or run) for run in runs)
+
+
+def cost(bootstrap: str, options: argparse.Namespace) -> None:
+    """Print CPU and memory with one segment, with all, and with all and shards."""
+    one = App(bootstrap, options.client, "one", options.kept // options.segments, 1)
+    one.fill()
+    ones = [one.cpu(options.messages) for _ in range(options.pairs)]
+    one_mib = one.anonymous_mib()
+    one.end()
+    one.deployment.close()
+    print(
+        f"one segment: index {_median(ones, 'index'):.1f} µs, all {_median(ones):.1f} µs; {one_mib:,.0f} MiB",
+        flush=True,
+    )
+    app = App(bootstrap, options.client, "many", options.kept, options.segments)
+    try:
+        start = time.monotonic()
+        app.fill()
+        print(f"filled: {app.kept():,.0f} kept, {time.monotonic() - start:.0f} s", flush=True)
+        app.end()
+        alone, shared, ratios = [], [], []
+        for pair in range(1, options.pairs + 1):
+            app.run(shards=False)
+            app.post(2_000)
+            alone.append(app.cpu(options.messages))
+            alone_mib = app.anonymous_mib()
+            app.end()
+            app.run(shards=True)
+            app.post(2_000)
+            before = app.answer_bytes()
+            shared.append(app.cpu(options.messages))
+            answers = (app.answer_bytes() - before) / options.messages
+            left = metric(app.ports["index"], "twinsieve_index_left_rows_total")
+            taken = metric(app.ports["index"], "twinsieve_index_answered_rows_total")
+            shared_mib = app.anonymous_mib()
+            app.end()
+            ratios.append(sum(shared[-1].values()) / sum(alone[-1].values()))
+            print(
+                f"pair {pair}: one process {_shown(alone[-1])}, {alone_mib:,.0f} MiB; shards "
+                f"{_shown(shared[-1])}, {shared_mib:,.0f} MiB, {answers:.0f} bytes of answers a message, "
+                f"{left:,.0f} of {taken:,.0f} rows looked up again",
+                flush=True,
+            )
+        print(
+            f"median: index {_median(shared, 'index') / _median(ones, 'index'):.2f} × one segment, memory "
+            f"{shared_mib / one_mib:.2f} ×; all processes {statistics.median(ratios):.2f} × one process"
+        )
+    finally:
+        app.deployment.close(keep_logs=options.keep_logs)
+
+
+def _shown(run: dict[str, float]) -> str:
+    return " + ".join(f"{name} {each:.1f}" for name, each in run.items()) + f" = {sum(run.values()):.1f} µs"
+
+
+class Trickle:
+    """Posts at a steady rate, and who reads what comes out."""
+
+    def __init__(self, app: App, rate: float) -> None:
+        self._app = app
+        self.load = Load(app.bootstrap, f"{app.deployment.app}.in", 10_000_000, rate, seed=77)
+        self.watcher = Watcher(app.bootstrap, app.deployment.outputs)
+
+    def __enter__(self) -> Trickle:
+        # What came out before is read first.
+        in_thread(self.watcher.run)
+        _wait(lambda: len(self.watcher.seen) >= self._app.sent, "outputs cannot be read")
+        self._thread = in_thread(self.load.run)
+        _wait(lambda: len(self.load.sent_s) > 2_000, "nothing is written")
+        _wait(lambda: self._waiting() < 1_000, "nothing comes out")
+        return self
+
+    def _waiting(self) -> int:
+        return len(self.load.sent_s.keys() - self.watcher.seen.keys())
+
+    def __exit__(self, *_: object) -> None:
+        self.load.stop.set()
+        self._thread.join()
+        poll_until(lambda: not self._waiting(), 120.0)
+        self._app.sent += len(self.load.sent_s)
+        self.watcher.stop.set()
+        before = [place for place in self.watcher.seen if place not in self.load.sent_s]
+        if len(before) != self._app.sent - len(self.load.sent_s):
+            print(f"EXTRA: {len(before)} messages that were not sent")
+        for place in before:
+            del self.watcher.seen[place]
+        self.found = judge(self.load, self.watcher, self._app.deployment.outputs[0])
+
+    def silence_s(self, call: Callable[[], object], seconds: float) -> float:
+        """The longest silence of the outputs while something is done, and so long after."""
+        self.watcher.longest_gap_s = 0.0
+        call()
+        time.sleep(seconds)
+        _wait(lambda: self._waiting() < 1_000, "nothing comes out")
+        return self.watcher.longest_gap_s
+
+
+def pauses(bootstrap: str, options: argparse.Namespace) -> None:
+    """Print the longest silence for each thing that happens to shards."""
+    app = App(bootstrap, options.client, "pauses", options.kept, options.segments)
+    deployment = app.deployment
+
+    def leave(member: str) -> None:
+        deployment.signal(member, signal.SIGTERM)
+        deployment.processes[member].wait(300)
+
+    def restart_all() -> None:
+        for member in _SHARDS:
+            leave(member)
+            app.start(member, "shard")
+            _wait(lambda at=member: metric(app.ports[at], "twinsieve_shard_segments") is not None, member)  # type: ignore[misc]
+            time.sleep(5.0)
+
+    def frozen() -> None:
+        deployment.signal("s2", signal.SIGSTOP)
+        time.sleep(25.0)
+        deployment.signal("s2", signal.SIGCONT)
+
+    try:
+        app.fill()
+        app.end()
+        for replicas in (1, 2):
+            app.run(shards=True, replicas=replicas)
+            with Trickle(app, options.rate) as trickle:
+                happens: dict[str, tuple[Callable[[], object], float]] = {
+                    "nothing": (lambda: None, 30.0),
+                    "one leaves": (lambda: leave("s3"), 10.0),
+                    "one joins": (lambda: app.start("s3", "shard"), 30.0),
+                    "all restart": (restart_all, 20.0),
+                    "one is killed": (lambda: deployment.kill("s1"), 30.0),
+                    "it comes back": (lambda: app.start("s1", "shard"), 30.0),
+                    "one is frozen for 25 s": (frozen, 30.0),
+                }
+                for name, (call, seconds) in happens.items():
+                    silence = trickle.silence_s(call, seconds)
+                    print(f"replicas {replicas}, {name}: {silence:.2f} s", flush=True)
+            print(f"replicas {replicas}: {trickle.found}", flush=True)
+            app.end()
+    finally:
+        deployment.close(keep_logs=options.keep_logs)
+
+
+def latency(bootstrap: str, options: argparse.Namespace) -> None:
+    """Print times from send to arrival without and with shards, in turn."""
+    app = App(bootstrap, options.client, "latency", options.kept, options.segments)
+    ratios: list[tuple[float, float]] = []
+    try:
+        app.fill()
+        app.end()
+        for pair in range(1, options.pairs + 1):
+            times = {}
+            for shards in (False, True):
+                app.run(shards=shards)
+                with Trickle(app, options.rate):
+                    time.sleep(10.0)
+                with Trickle(app, options.rate) as trickle:
+                    time.sleep(30.0)
+                found = trickle.found
+                times[shards] = found.p50_ms, found.p99_ms
+                print(f"pair {pair}, {'shards' if shards else 'alone'}: {found}", flush=True)
+                app.end()
+            ratios.append((times[True][0] / times[False][0], times[True][1] / times[False][1]))
+        p50, p99 = (statistics.median(each) for each in zip(*ratios, strict=True))
+        print(f"median: p50 {p50:.2f} ×, p99 {p99:.2f} × those without shards")
+    finally:
+        app.deployment.close(keep_logs=options.keep_logs)
+
+
+def main() -> None:
+    """Print machine, input and what was asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["cost", "pauses", "latency"])
+    parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
+    parser.add_argument("--kept", type=int, default=4_000_000)
+    parser.add_argument("--segments", type=int, default=16)
+    parser.add_argument("--messages", type=int, default=200_000, help="of each run of cost")
+    parser.add_argument("--rate", type=float, default=1_000.0)
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--keep-logs", action="store_true")
+    options = parser.parse_args()
+    print(
+        f"{machine_line()}\n{options.kept:,} kept in {options.segments} full segments, {options.client}",
+        flush=True,
+    )
+    with Cluster().start() as cluster:
+        {"cost": cost, "pauses": pauses, "latency": latency}[options.what](cluster.bootstrap, options)
+
+
+if __name__ == "__main__":
+    main()
