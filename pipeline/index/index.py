@@ -20,13 +20,11 @@ new index restores.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from functools import partial
-from itertools import takewhile
 
 from twinsieve.pipeline.basics.state_machine import Machine
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
@@ -49,6 +47,7 @@ from twinsieve.pipeline.index.ends import (
     snapshots_missing,
 )
 from twinsieve.pipeline.index.follower import Follower, FollowerPhase
+from twinsieve.pipeline.index.held_blocks import HeldBlocks, ReadBlock
 from twinsieve.pipeline.index.history import History
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.index.other_settings import OtherSettings
@@ -62,10 +61,8 @@ from twinsieve.pipeline.index.watched_topics import InputTopics, InternalTopics
 from twinsieve.pipeline.saved import Watch, no_watch
 from twinsieve.pipeline.saved.journal import Journal, MissingError
 from twinsieve.pipeline.saved.patience import PATIENCE_S
-from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
+from twinsieve.pipeline.wire.block import Block, asked_by
 from twinsieve.pipeline.wire.frame import (
-    ForeignSchemeError,
-    ForeignVersionError,
     checksum_of,
 )
 from twinsieve.pipeline.wire.ruling import Ruling
@@ -96,27 +93,9 @@ may take minutes, and a disk that is too slow may lose kept messages again in it
 _LIST_S = 5.0
 """How long an index that must know whether there is a newer snapshot waits for the folder."""
 
-_ANSWER_S = 0.05
-"""Timeout of a poll for answers while a block waits for them."""
-
 _CLOCKS_DIFFER_MS = 60_000
 """If the log does not say when the broker wrote a block, the block's arrival time may be at most this far
 ahead of the index's clock; a later time is reduced to that."""
-
-
-@dataclass(slots=True)
-class _Read:
-    """A block as it was read from the log.
-
-    stamp_ms: timestamp of its record; stamped_by_broker: whether the broker has set that, by its own clock
-    block: decoded, or why that cannot be; None: nobody has asked yet (`Index._block`)
-    """
-
-    offset: int
-    data: bytes
-    stamp_ms: int
-    stamped_by_broker: bool
-    block: Block | ForeignSchemeError | ForeignVersionError | None = None
 
 
 class Index:
@@ -148,9 +127,6 @@ class Index:
         self._config = config
         self._pace = pace or Pace(config.max_blocks)
         self._followed = min(_AT_ONCE * config.max_blocks, _MOST_AT_ONCE)
-        self._held: deque[_Read] = deque()
-        """Blocks that were polled and are not judged yet. Until they are, no others are polled."""
-        self._is_paused = False
         self.judges = False
         """Whether this index is judging at this moment. That may take seconds without a request to a
         broker."""
@@ -221,6 +197,7 @@ class Index:
             self.answers = SegmentAnswers(
                 *(broker.reader(), config.answers, config.scheme, self._ids[0], asked, clock, self.notices)
             )
+        self._held = HeldBlocks(config.log, config.scheme, self._topics, self.answers)
         self._sealed: list[SegmentId] = []
         self._memory = SegmentMemory(self.state, background, self.notices)
         self._writer: DecisionWriter | None = None
@@ -317,7 +294,8 @@ class Index:
             self.follower.step(timeout_s, self._followed)
             return []
         # Step 1: poll blocks.
-        self._pause(consumer, is_paused=bool(self._held))
+        if self.live:
+            self._held.pause(consumer)
         polled = consumer.poll(self._poll_s(timeout_s), self._pace.blocks)
         self._hook(IndexStep.POLLED)
         if polled.epoch != self._epoch:
@@ -330,65 +308,24 @@ class Index:
             self._follow(consumer, polled.membership, timeout_s)
             return []
         self._inputs.look(self.state.ledger)
-        self._held += [
-            _Read(offset, value or b"", stamp, records.stamped_by_broker)
-            for records in polled.records
-            for offset, value, stamp in zip(
-                records.offsets, records.values, records.timestamps_ms, strict=True
-            )
-        ]
-        blocks = self._answered(timeout_s)
+        self._held.add(polled.records)
+        if self.answers is not None:
+            self._memory.step(self.answers.answered(self._sealed), takes=self.answers.is_settled)
+        blocks = self._held.answered(timeout_s, self._sealed)
         if blocks:
             return self._judge(blocks, polled.membership)
+        self.waits_since_ms = self._held.since_ms
         if self._held:
-            self.waits_since_ms = self._held[0].stamp_ms
             return []
-        self.waits_since_ms = None
         if self._clock.monotonic_s() - self._checked_s >= self._config.check_s:
             self._check_idle(polled.membership)
         return []
-
-    def _block(self, read: _Read) -> Block | ForeignSchemeError | ForeignVersionError:
-        """A block, decoded once, or why that cannot be. raises: StateError for a damaged one"""
-        if read.block is None:
-            try:
-                read.block = decode_block(read.data, self._config.scheme, f"{self._config.log}@{read.offset}")
-            except (ForeignSchemeError, ForeignVersionError) as error:
-                read.block = error
-        return read.block
 
     def _poll_s(self, timeout_s: float) -> float:
         """Timeout of a poll of the log."""
         if not self.live:
             return self._stand_by_s(timeout_s)
         return 0.0 if self._held else timeout_s
-
-    def _pause(self, consumer: GroupConsumer, *, is_paused: bool) -> None:
-        if self.live and is_paused != self._is_paused:
-            (consumer.pause if is_paused else consumer.resume)([self._config.log])
-            self._is_paused = is_paused
-
-    def _answered(self, timeout_s: float) -> list[_Read]:
-        """Those of the blocks that are held, from the first on, that need not wait for answers of shards."""
-        answers = self.answers
-        if answers is None:
-            return list(self._held)
-        topic = self._topics.infos[answers.topic]
-        answers.read(set(range(topic.partitions)) - topic.leaderless)
-        answers.poll(0.0)
-        self._memory.step(answers.answered(self._sealed), takes=answers.is_settled)
-        if self._held and self._waits(self._held[0]):
-            answers.poll(min(timeout_s, _ANSWER_S))
-        return list(takewhile(lambda read: not self._waits(read), self._held))
-
-    def _waits(self, read: _Read) -> bool:
-        """Whether a block waits for answers. One without rows, or that is refused, does not."""
-        if self.answers is None:
-            return False
-        block = self._block(read)
-        if not isinstance(block, Block) or not len(block.batch):
-            return False
-        return self.answers.waits(read.offset, self._sealed)
 
     @property
     def unanswered(self) -> list[SegmentId]:
@@ -466,7 +403,6 @@ class Index:
             # record at its position, each poll would fail.
             self._consumer.pause([self._config.log])
         self._held.clear()
-        self._is_paused = False
         if self.answers is not None:
             self.answers.end()
         self.phase.go(phase)
@@ -563,7 +499,7 @@ class Index:
             )
             self.unjudged += unjudged
 
-    def _judge(self, blocks: list[_Read], membership: Membership) -> list[Ruling]:
+    def _judge(self, blocks: list[ReadBlock], membership: Membership) -> list[Ruling]:
         # Step 2: judge.
         ledger = self.state.ledger
         sessions, given_up = ledger.sessions_started, ledger.given_up.copy()
@@ -571,14 +507,14 @@ class Index:
         self.waits_since_ms = blocks[0].stamp_ms
         self.judges = True
         rulings: list[tuple[Ruling, int]] = []
-        waiting: list[tuple[_Read, Asked]] = []
+        waiting: list[tuple[ReadBlock, Asked]] = []
         step_bytes = rows = 0
         for read in blocks:
             step_bytes += len(read.data)
             is_late = self._clock.monotonic_s() - began_s >= max_s or step_bytes > self._config.max_step_bytes
             if (rulings or waiting) and is_late:
                 break
-            block = self._block(read)
+            block = self._held.decoded(read)
             if not isinstance(block, Block):
                 if waiting:
                     rulings += self._rule(waiting)
@@ -596,8 +532,7 @@ class Index:
         self.judges = False
         took_s = self._clock.monotonic_s() - began_s
         cut = len(rulings) < len(blocks)
-        for _ in rulings:
-            self._held.popleft()
+        self._held.drop(len(rulings))
         due = self.snapshots.is_due()
         try:
             self._hook(IndexStep.JUDGED)
@@ -620,7 +555,7 @@ class Index:
             self.snapshots.begin(self.state, self.follower.decisions_at)
         return [ruling for ruling, _ in rulings]
 
-    def _asked(self, read: _Read, block: Block) -> Asked:
+    def _asked(self, read: ReadBlock, block: Block) -> Asked:
         self.other_settings.see(block)
         # A worker reads the topic of this block, so that topic is not given up.
         given_up = tuple(sorted(self._inputs.abandoned - {block.topic_id}))
@@ -630,7 +565,7 @@ class Index:
             answers = self.answers.of(read.offset, checksum_of(read.data), rows, fitting)
         return Asked(block, read.offset, self._arrival_ms(block, read), given_up, answers)
 
-    def _rule(self, asked: Sequence[tuple[_Read, Asked]]) -> list[tuple[Ruling, int]]:
+    def _rule(self, asked: Sequence[tuple[ReadBlock, Asked]]) -> list[tuple[Ruling, int]]:
         """The rulings on blocks, each with the number of the verdicts partition for its answer."""
         began_s = self._clock.monotonic_s()
         rulings = self.state.rule([each for _, each in asked])
@@ -640,7 +575,7 @@ class Index:
             self._identify(ruling, read)
         return [(ruling, each.block.reply) for ruling, (_, each) in zip(rulings, asked, strict=True)]
 
-    def _refuse(self, read: _Read, error: Exception) -> tuple[Ruling, int]:
+    def _refuse(self, read: ReadBlock, error: Exception) -> tuple[Ruling, int]:
         """The ruling on a block that cannot be decoded. The index does not stop here: the block stays in the
         log, so it would stop every later index too."""
         self.notices.append(f"{error}; the process that wrote it is refused")
@@ -649,11 +584,11 @@ class Index:
         self._identify(ruling, read)
         return ruling, reply
 
-    def _identify(self, ruling: Ruling, read: _Read) -> None:
+    def _identify(self, ruling: Ruling, read: ReadBlock) -> None:
         ruling.log_id = self._ids[0]
         ruling.checksum = checksum_of(read.data)
 
-    def _arrival_ms(self, block: Block, read: _Read) -> int:
+    def _arrival_ms(self, block: Block, read: ReadBlock) -> int:
         """The arrival time of a block's messages, which bounds their own times: when the broker wrote the
         block.
 

@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
-import numpy as np
-
 from twinsieve.pipeline.broker.ports import Clock, Reader
 from twinsieve.pipeline.broker.records import AbortableError, Partition, UnreadableError
 from twinsieve.pipeline.index.config import AnswersConfig
@@ -23,7 +21,7 @@ from twinsieve.stages.window.segments import SegmentId
 _LAST_RECORDS = 4_096
 """An index that begins to judge reads this many records of each partition that are there already: shards
 answer at most 64 blocks ahead of it."""
-_MOST_BYTES = 256 << 20
+MOST_BYTES = 256 << 20
 """While answers that wait for their blocks take more, no others are read."""
 _AT_ONCE = 1_024
 _AGAIN_S = 1.0
@@ -150,7 +148,7 @@ class SegmentAnswers:
                 self._take(f"{records.partition}@{offset}", value or b"")
 
     def _stay_within_bounds(self) -> None:
-        is_full = self._bytes > _MOST_BYTES
+        is_full = self._bytes > MOST_BYTES
         if is_full != self._is_full:
             (self._reader.pause if is_full else self._reader.resume)(self._partitions)
             self._is_full = is_full
@@ -188,8 +186,8 @@ class SegmentAnswers:
         before = found.get(record.segment)
         if before is None:
             found[record.segment] = block
-            self._bytes += _bytes_of(block)
-        elif before.checksum == block.checksum and not _are_equal(before, block):
+            self._bytes += block.bytes_used
+        elif before.checksum == block.checksum and not before.agrees(block):
             self._refuse(
                 Unused.DIFFERS,
                 f"{where}: shard {record.shard} answers block {block.offset} otherwise than another shard; "
@@ -246,7 +244,7 @@ class SegmentAnswers:
         """Forget answers for the blocks before this log offset, which are judged."""
         self._next_offset = next_offset
         for offset in [offset for offset in self._found if offset < next_offset]:
-            self._bytes -= sum(map(_bytes_of, self._found.pop(offset).values()))
+            self._bytes -= sum(block.bytes_used for block in self._found.pop(offset).values())
         self._waited_s = {at: since for at, since in self._waited_s.items() if at >= next_offset}
 
     def keep(self, segments: Iterable[SegmentId]) -> None:
@@ -260,18 +258,3 @@ class SegmentAnswers:
     def close(self) -> None:
         """Close the connection."""
         self._reader.close()
-
-
-def _bytes_of(block: BlockAnswer) -> int:
-    """Bytes that it takes in memory, about."""
-    columns = () if block.answer is None else block.answer
-    return 500 + sum(column.nbytes for column in columns)
-
-
-def _are_equal(one: BlockAnswer, other: BlockAnswer) -> bool:
-    """Whether two say the same of a block; who leaves it to the index says nothing."""
-    if one.answer is None or other.answer is None:
-        return True
-    names = Answer._fields
-    pairs = ((getattr(one.answer, name), getattr(other.answer, name)) for name in names)
-    return one.rows == other.rows and all(np.array_equal(a, b) for a, b in pairs)

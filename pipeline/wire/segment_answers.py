@@ -58,6 +58,19 @@ class BlockAnswer(NamedTuple):
     rows: int
     answer: Answer | None
 
+    @property
+    def bytes_used(self) -> int:
+        """Bytes that it takes in memory, about."""
+        columns = () if self.answer is None else self.answer
+        return 500 + sum(column.nbytes for column in columns)
+
+    def agrees(self, other: BlockAnswer) -> bool:
+        """Whether two say the same of a block; one without an answer says nothing."""
+        if self.answer is None or other.answer is None:
+            return True
+        pairs = zip(self.answer, other.answer, strict=True)
+        return self.rows == other.rows and all(np.array_equal(a, b) for a, b in pairs)
+
 
 @dataclass(frozen=True, slots=True)
 class AnswersRecord:

@@ -1,0 +1,122 @@
+"""Blocks that the index has polled and not judged yet: in the order of the log, until answers of shards are
+there, or are not waited for any more."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from twinsieve.pipeline.broker.ports import GroupConsumer
+from twinsieve.pipeline.broker.records import Partition, Records
+from twinsieve.pipeline.index.segment_answers import SegmentAnswers
+from twinsieve.pipeline.index.watched_topics import InternalTopics
+from twinsieve.pipeline.wire.block import Block, decode_block
+from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError
+from twinsieve.stages.window.segments import SegmentId
+
+_ANSWER_S = 0.05
+"""Timeout of a poll for answers while a block waits for them."""
+
+
+@dataclass(slots=True)
+class ReadBlock:
+    """A block as it was read from the log.
+
+    stamp_ms: timestamp of its record; stamped_by_broker: whether the broker has set that, by its own clock
+    block: decoded, or why that cannot be; None: not decoded yet (`HeldBlocks.decoded`)
+    """
+
+    offset: int
+    data: bytes
+    stamp_ms: int
+    stamped_by_broker: bool
+    block: Block | ForeignSchemeError | ForeignVersionError | None = None
+
+
+class HeldBlocks:
+    """The blocks of one index. While there are any, the index polls no others.
+
+    log, scheme: the partition of the blocks, and the hash of the fingerprint scheme
+    topics: says which partitions of the answers topic can be read
+    answers: what shards answer; None: no block waits
+    """
+
+    def __init__(
+        self, log: Partition, scheme: bytes, topics: InternalTopics, answers: SegmentAnswers | None
+    ) -> None:
+        self._log = log
+        self._scheme = scheme
+        self._topics = topics
+        self._answers = answers
+        self._blocks: deque[ReadBlock] = deque()
+        self._is_paused = False
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    @property
+    def since_ms(self) -> int | None:
+        """Timestamp of the oldest block; None if there is none."""
+        return self._blocks[0].stamp_ms if self._blocks else None
+
+    def pause(self, consumer: GroupConsumer) -> None:
+        """Let the consumer read the log if no block is held, else keep it from doing so."""
+        is_paused = bool(self._blocks)
+        if is_paused != self._is_paused:
+            (consumer.pause if is_paused else consumer.resume)([self._log])
+            self._is_paused = is_paused
+
+    def add(self, polled: Iterable[Records]) -> None:
+        """Append polled blocks."""
+        self._blocks += [
+            ReadBlock(offset, value or b"", stamp, records.stamped_by_broker)
+            for records in polled
+            for offset, value, stamp in zip(
+                records.offsets, records.values, records.timestamps_ms, strict=True
+            )
+        ]
+
+    def decoded(self, read: ReadBlock) -> Block | ForeignSchemeError | ForeignVersionError:
+        """A block, decoded once, or why that cannot be. raises: StateError for a damaged one"""
+        if read.block is None:
+            try:
+                read.block = decode_block(read.data, self._scheme, f"{self._log}@{read.offset}")
+            except (ForeignSchemeError, ForeignVersionError) as error:
+                read.block = error
+        return read.block
+
+    def answered(self, timeout_s: float, sealed: Sequence[SegmentId]) -> list[ReadBlock]:
+        """Those of the blocks, from the first on, that need not wait for answers of shards.
+
+        timeout_s: how long to wait at most for the answers that the first block needs
+        sealed: the segments that answers are about
+        raises: StateError for a damaged block
+        """
+        answers = self._answers
+        if answers is None:
+            return list(self._blocks)
+        topic = self._topics.infos[answers.topic]
+        answers.read(set(range(topic.partitions)) - topic.leaderless)
+        answers.poll(0.0)
+        if self._blocks and self._waits(answers, self._blocks[0], sealed):
+            answers.poll(min(timeout_s, _ANSWER_S))
+        return list(takewhile(lambda read: not self._waits(answers, read, sealed), self._blocks))
+
+    def _waits(self, answers: SegmentAnswers, read: ReadBlock, sealed: Sequence[SegmentId]) -> bool:
+        """Whether a block waits for answers. One without rows, or that is refused, does not."""
+        block = self.decoded(read)
+        if not isinstance(block, Block) or not len(block.batch):
+            return False
+        return answers.waits(read.offset, sealed)
+
+    def drop(self, count: int) -> None:
+        """Remove this many blocks from the front: they are judged."""
+        for _ in range(count):
+            self._blocks.popleft()
+
+    def clear(self) -> None:
+        """Remove all blocks, because they are read again; the caller resumes the consumer then."""
+        self._blocks.clear()
+        self._is_paused = False
