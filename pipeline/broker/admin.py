@@ -125,6 +125,10 @@ class Admin(Protocol):
         raises: BrokerError(retryable=True) if there is no stable answer
         """
 
+    def groups(self, prefix: str) -> list[str]:
+        """Names of the consumer groups that begin so and that this user may describe, sorted. Groups without
+        members may be among them."""
+
     def members(self, group: str) -> Mapping[str, GroupMember]:
         """A group's live members by their ids; empty for an unknown group."""
 

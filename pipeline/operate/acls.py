@@ -60,6 +60,8 @@ def looking_grants(settings: Settings) -> list[Grant]:
     plan = plan_of(settings)
     looked_into = (*plan.inputs, *plan.outputs, names.fingerprints, names.decisions)
     rights = [Grant("topic", name, ("Read", "Describe")) for name in looked_into]
+    if settings.near.answers == "shards":
+        rights.append(Grant("topic", names.answers, ("Describe",)))
     rights.append(Grant("group", names.prefix, ("Describe",), prefix=True))
     return rights
 

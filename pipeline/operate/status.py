@@ -20,6 +20,7 @@ from twinsieve.pipeline.broker.records import (
 )
 from twinsieve.pipeline.operate.foreign_members import described, foreign_members
 from twinsieve.pipeline.operate.input_lag import input_lags, member_name, owners
+from twinsieve.pipeline.operate.shard_members import ShardsStatus, shards_of
 from twinsieve.pipeline.settings.model import Settings
 
 _NEWEST = 64
@@ -64,6 +65,7 @@ class Status:
     blocks: number of blocks in the log that are not judged; None if no index has ever committed
     decided_ms: timestamp of the newest decision, ms since 1970; None if there is none
     foreign: members of the app's groups that are not twinsieve, a line each
+    shards: the shards; None if the settings use none
     """
 
     app: str
@@ -74,6 +76,7 @@ class Status:
     blocks: int | None
     decided_ms: int | None
     foreign: list[str]
+    shards: ShardsStatus | None = None
 
     @property
     def waiting(self) -> int:
@@ -101,6 +104,8 @@ class Status:
                 f"{_listed(still)}: messages wait, and none came out within {_OBSERVE_S:.0f} s: "
                 "the page /readyz and the log of the worker say why"
             )
+        if self.shards is not None and not self.shards.has_topic:
+            found.append("the topic of the answers of shards is missing: run `twinsieve topics create`")
         if most_waiting is not None and self.waiting > most_waiting:
             found.append(f"{self.waiting:,} messages wait, more than {most_waiting:,}")
         return found
@@ -113,13 +118,15 @@ class Status:
 def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
     """What the broker knows of the app now. Nothing is changed, and no group is joined.
 
-    raises: BrokerError if no broker answers, or an input topic is missing
+    raises: BrokerError if no broker answers, or an input topic is missing; ConfigError for settings whose
+        question to shards cannot be made
     """
     names = Names(settings.app)
     log, decisions = Partition(names.fingerprints, 0), Partition(names.decisions, 0)
     with closing(broker.admin()) as admin, closing(broker.reader()) as reader:
         indexes, workers = admin.members(names.index), admin.members(names.workers)
         foreign = foreign_members(settings.app, admin)
+        shards = shards_of(settings, admin)
         lags = input_lags(settings, admin, workers)
         internal = admin.topics([log.topic, decisions.topic])
         first, end = reader.beginning_offsets(lags), reader.end_offsets(lags)
@@ -159,6 +166,7 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
             for group, members in foreign.items()
             for member in members.values()
         ],
+        shards,
     )
 
 

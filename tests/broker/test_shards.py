@@ -13,7 +13,8 @@ from tests.service.test_shard_service import texts
 from tests.shards.holding_shards import count_taken
 from tests.twins import batch_of
 from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
-from twinsieve.pipeline.service.run import run_service
+from twinsieve.pipeline.operate.status import status_of
+from twinsieve.pipeline.service.run import SystemClock, run_service
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
 from twinsieve.stages.contract import Kind
@@ -65,6 +66,9 @@ def test_an_app_with_shards_keeps_what_one_plain_loop_keeps(
             # The other one takes its segments over.
             shards.pop().end()
     kept = set(origins(service.read("out")))
+    shown = status_of(settings, service.broker, SystemClock()).shards
+    assert shown is not None
+    assert (shown.members, shown.others, shown.has_topic) == (["first-shard"], {}, True)
     for each in shards:
         each.end()
     service.end()

@@ -331,6 +331,10 @@ class MemoryAdmin(_Client):
         offsets = held.offsets if held is not None else {}
         return {at: offset for at, offset in offsets.items() if partitions is None or at in partitions}
 
+    def groups(self, prefix: str) -> list[str]:
+        reach(self._cluster, "groups")
+        return sorted(name for name in self._cluster.groups if name.startswith(prefix))
+
     def members(self, group: str) -> Mapping[str, GroupMember]:
         reach(self._cluster, "members")
         self._cluster.tick()

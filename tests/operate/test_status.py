@@ -15,8 +15,9 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
 from twinsieve.pipeline.commands.kafka import connect
 from twinsieve.pipeline.operate import status as status_module
+from twinsieve.pipeline.operate.shard_members import ShardsStatus
 from twinsieve.pipeline.operate.status import InputStatus, Status, status_of
-from twinsieve.pipeline.settings.model import InputSettings, Settings
+from twinsieve.pipeline.settings.model import InputSettings, NearSettings, Settings
 
 SETTINGS = Settings(app="t", input=InputSettings(topics=("posts",)))
 NAMES = Names("t")
@@ -152,6 +153,49 @@ def test_messages_that_wait_and_never_come_out_are_a_problem_and_others_are_not(
     world.cluster.faults.unreadable.clear()
     world.settle()
     assert problems() == []
+
+
+_WITH_SHARDS = SETTINGS.model_copy(
+    update={
+        "near": NearSettings.model_validate({"window": {"messages": 400}, "segment": 50, "answers": "shards"})
+    }
+)
+
+
+def test_shards_are_named_and_those_of_other_settings_apart(cluster: MemoryCluster) -> None:
+    broker = MemoryBroker(cluster)
+    without = status_of(_WITH_SHARDS, broker, cluster.clock)
+    assert without.shards is not None
+    own, other = without.shards.group, NAMES.shards(bytes(16))
+    assert without.shards == ShardsStatus(own, [], {}, has_topic=False)
+    assert any("`twinsieve topics create`" in line for line in without.problems(None))
+    cluster.create(NewTopic(NAMES.answers, 1))
+    # The last one is of another app.
+    for group, name in ((own, "b-shard"), (own, "a-shard"), (other, "old-shard"), ("tt.shards-0", "x-shard")):
+        broker.group_consumer(group, [NAMES.answers], name).poll(0, 1)
+    status = status_of(_WITH_SHARDS, broker, cluster.clock)
+    assert status.shards == ShardsStatus(own, ["a-shard", "b-shard"], {other: ["old-shard"]}, has_topic=True)
+    assert not any("answers" in line for line in status.problems(None))
+    # A rule of comparison that the index asks about makes another group; the number of shards does not.
+    stricter = _WITH_SHARDS.near.model_copy(update={"similarity": 0.93})
+    changed = status_of(_WITH_SHARDS.model_copy(update={"near": stricter}), broker, cluster.clock).shards
+    assert changed is not None
+    assert changed.members == []
+    assert set(changed.others) == {own, other}
+    assert asked(cluster).shards is None
+
+
+def test_the_command_prints_shards(on_memory: MemoryCluster, run: Run) -> None:
+    flags = ("--set", "app=t", "--set", "near.answers=shards")
+    assert "\nshards: none" in run("status", *flags).out
+    group = json.loads(run("status", *flags, "--json").out)["shards"]["group"]
+    other = NAMES.shards(bytes(16))
+    for each, name in ((group, "one-shard"), (other, "old-shard\x1b")):
+        MemoryBroker(on_memory).group_consumer(each, ["posts"], name).poll(0, 1)
+    out = run("status", *flags).out
+    assert "\nshards: one-shard\n" in out
+    assert f"(group {other})\n" in out
+    assert "\x1b" not in out
 
 
 def test_asking_changes_nothing_on_the_broker(cluster: MemoryCluster) -> None:

@@ -40,8 +40,9 @@ def command(as_json: bool, max_waiting: int | None, flags: SettingsFlags) -> int
     It asks only the broker, so it works when no process of this app runs; it joins no group and changes
     nothing. If messages wait, it observes for up to ten seconds whether they come out. The exit code is 0 if
     nothing is wrong; 3 if no process judges, a partition has no worker, messages of a partition wait and none
-    comes out, an input topic was created again, a client that is not twinsieve has joined a group of the app,
-    or too many messages wait; 1 if the broker does not answer.
+    comes out, an input topic was created again, the topic of the answers of shards is missing, a client that
+    is not twinsieve has joined a group of the app, or too many messages wait; 1 if the broker does not
+    answer.
     """
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.messages.spelling import to_json
@@ -74,6 +75,12 @@ def _print(status: Status, max_waiting: int | None) -> None:
     standbys = ", ".join(status.standbys) or "nobody"
     click.echo(printable(f"{status.app}: {status.judge or 'nobody'} judges{blocks}{last}"))
     click.echo(printable(f"standing by: {standbys}; workers: {', '.join(status.workers) or 'none'}"))
+    if status.shards is not None:
+        click.echo(
+            printable(f"shards: {', '.join(status.shards.members) or 'none, the index looks up itself'}")
+        )
+        for group, members in status.shards.others.items():
+            click.echo(printable(f"shards of other settings or rules: {', '.join(members)} (group {group})"))
     table = Table(
         "partition", "worker", title=Text(f"{status.waiting:,} messages wait"), title_justify="left"
     )

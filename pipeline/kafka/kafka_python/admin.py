@@ -221,6 +221,10 @@ class PythonAdmin(KafkaAdmin):
                 where = Partition(key.topic, key.partition)
                 raise BrokerError(f"{doing}: {where}: {_problem(error())}", retryable=bool(error.retriable))
 
+    def groups(self, prefix: str) -> list[str]:
+        rows = self._ask("consumer groups", self._client.list_groups)
+        return sorted(row["group_id"] for row in rows if row["group_id"].startswith(prefix))
+
     def members(self, group: str) -> dict[str, GroupMember]:
         def ask() -> list[dict[str, Any]]:
             description = self._client.describe_groups([group])[group]

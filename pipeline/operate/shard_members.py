@@ -1,0 +1,44 @@
+"""Which shards of an app there are, as the broker knows them: members of the groups of shards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from twinsieve.pipeline.broker.admin import Admin
+from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.operate.input_lag import member_name
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
+from twinsieve.stages.judge.near_rules import NearRules
+
+
+@dataclass(frozen=True, slots=True)
+class ShardsStatus:
+    """The shards of an app.
+
+    group: name of the group of shards with the settings and rules of this file
+    members: names of its members; others: by group with other settings or rules, the names of its members
+    has_topic: whether the topic of answers exists
+    """
+
+    group: str
+    members: list[str]
+    others: dict[str, list[str]]
+    has_topic: bool
+
+
+def shards_of(settings: Settings, admin: Admin) -> ShardsStatus | None:
+    """The shards that there are; None if the settings use none. raises: BrokerError; ConfigError"""
+    if settings.near.answers != "shards":
+        return None
+    names = Names(settings.app)
+    scheme = judging_scheme_of(settings)
+    own = names.shards(NearRules(sieve_config(settings, scheme.scheme_id)).question())
+    members = {
+        group: sorted(member_name(key, each) for key, each in admin.members(group).items())
+        for group in sorted({own, *admin.groups(names.shard_groups)})
+    }
+    found = members.pop(own)
+    topic = admin.topics([names.answers])[names.answers]
+    others = {group: each for group, each in members.items() if each}
+    return ShardsStatus(own, found, others, topic is not None)
