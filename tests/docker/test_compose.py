@@ -107,6 +107,39 @@ def test_the_memory_of_a_container_holds_what_lint_counts(compose: dict[str, Any
         assert held + (400 << 20) <= limit <= 2 * held, name
 
 
+def test_shards_share_the_state_and_nothing_else(
+    compose: dict[str, Any], steps: list[tuple[str, str]], docker: Path
+) -> None:
+    added = yaml.safe_load((docker / "compose.shards.yaml").read_text("utf-8"))
+    settings = load_settings(docker / "shards.yaml")
+    assert settings.near.answers == "shards"
+    assert settings.near.segment < settings.near.window.messages
+    assert settings.state.scratch is not None
+    (made,) = (rest for word, rest in steps if word == "RUN" and "useradd" in rest)
+    # A volume takes the owner of the folder in the image.
+    assert {settings.state.dir, settings.state.scratch} <= set(made.split())
+    settings_path = json.loads(dict(steps)["CMD"])[-1]
+    volumes = {*compose["volumes"], *(added["volumes"])}
+    scratch = []
+    for name in ("sieve-1", "sieve-2", "shard-1", "shard-2", "shard-3"):
+        mounts = {
+            path: source for source, path, *_ in (m.split(":") for m in added["services"][name]["volumes"])
+        }
+        assert (docker / mounts[settings_path]).is_file()
+        assert mounts[settings.state.dir] == "state"
+        scratch.append(mounts[settings.state.scratch])
+    assert len({*scratch, "state"}) == 6
+    assert {*scratch, "state"} <= volumes
+    shards = [each for name, each in added["services"].items() if name.startswith("shard-")]
+    for name, shard in zip(("shard-1", "shard-2", "shard-3"), shards, strict=True):
+        assert shard["command"][1:] == ["-c", settings_path, "--role", "shard", "--member", name]
+        assert shard["image"] == compose["services"]["topics"]["image"]
+        assert int(shard["stop_grace_period"].removesuffix("s")) * 1000 > settings.near.grace_ms
+        hardening = ("init", "read_only", "tmpfs", "cap_drop", "security_opt", "pids_limit")
+        assert all(shard[key] == compose["services"]["sieve-1"][key] for key in hardening)
+    assert set(added["services"]) - {"shard-1", "shard-2", "shard-3"} <= set(compose["services"])
+
+
 def test_the_image_sets_nothing_that_a_settings_file_may_set(docker: Path) -> None:
     """The environment counts before the file, so a file with another state.dir would not be obeyed."""
     assert not re.search(r"\bTWINSIEVE_", (docker / "Dockerfile").read_text("utf-8"))
