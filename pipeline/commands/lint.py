@@ -55,6 +55,7 @@ _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http"
     epilog=examples(
         "twinsieve lint my.yaml --rate 1000 --partitions 4",
         "twinsieve lint --rate 1000 --cover 2h --repeats 0.4 --memory 16GiB",
+        "twinsieve lint --rate 5000 --cover 7d --repeats 0.4 --machines 8 --memory 96GiB",
         "twinsieve lint --show my.yaml --similarity 0.8",
     ),
 )
@@ -100,7 +101,13 @@ _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http"
     "machine",
     callback=_amount(read_size_bytes),
     metavar="SIZE",
-    help="With --cover: memory of the machine, for example 64GiB (of this machine).",
+    help="With --cover: memory of the machine, or of each, for example 64GiB (of this machine).",
+)
+@click.option(
+    "--machines",
+    type=click.IntRange(min=2, max=1_000),
+    metavar="N",
+    help="With --cover: settings with shards for this many machines, one of which has the index.",
 )
 @click.option(
     "--show",
@@ -118,6 +125,7 @@ def command(
     cover: int | None,
     repeats: float,
     machine: int | None,
+    machines: int | None,
     show: bool,
     flags: SettingsFlags,
 ) -> None:
@@ -163,15 +171,16 @@ def command(
     texts = Texts(characters)
     given = [
         name
-        for name in ("rate", "partitions", "characters", "repeats", "machine")
+        for name in ("rate", "partitions", "characters", "repeats", "machine", "machines")
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     ]
     if cover is not None:
         from twinsieve.pipeline.sizing.cover import Asked, machine_bytes
 
-        _print_proposal(settings, Asked(rate, cover, machine or machine_bytes(), repeats, texts, partitions))
+        asked = Asked(rate, cover, machine or machine_bytes(), repeats, texts, partitions)
+        _print_proposal(settings, asked, machines)
         return
-    for name, option in (("repeats", "--repeats"), ("machine", "--memory")):
+    for name, option in (("repeats", "--repeats"), ("machine", "--memory"), ("machines", "--machines")):
         if name in given:
             raise click.UsageError(f"{option} is for --cover; add the time to cover, as --cover 24h")
     console = report()
@@ -200,11 +209,19 @@ def command(
         click.echo(f"not checked: secrets; {key} {problem}")
 
 
-def _print_proposal(settings: Settings, asked: Asked) -> None:
-    """Print settings that cover the time, as a settings file; raises: UsageError if there are none."""
-    from twinsieve.pipeline.sizing.cover import proposal_lines, settings_to_cover
+def _print_proposal(settings: Settings, asked: Asked, machines: int | None) -> None:
+    """Print settings that cover the time, as a settings file; raises: UsageError if there are none.
 
-    for line in proposal_lines(settings_to_cover(settings, asked), asked):
+    machines: with shards on so many
+    """
+    from twinsieve.pipeline.sizing.cover import proposal_lines, settings_to_cover
+    from twinsieve.pipeline.sizing.shards import plan_lines, plan_shards
+
+    if machines is None:
+        lines = proposal_lines(settings_to_cover(settings, asked), asked)
+    else:
+        lines = plan_lines(plan_shards(settings, asked, machines))
+    for line in lines:
         click.echo(line)
 
 

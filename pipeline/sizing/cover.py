@@ -42,6 +42,16 @@ class Asked:
     texts: Texts = field(default_factory=Texts)
     partitions: int = 8
 
+    @property
+    def kept_a_second(self) -> float:
+        """Messages kept a second."""
+        return self.rate * (1 - self.repeats)
+
+    @property
+    def usable(self) -> int:
+        """Bytes of the machine's memory without those of the page cache and the system."""
+        return self.machine - self.machine // _FOR_THE_CACHE
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
@@ -64,6 +74,22 @@ def settings_to_cover(settings: Settings, asked: Asked) -> Proposal:
     raises: UsageError for a time or a rate that no window can have; if one machine cannot do it, with what it
         can do
     """
+    wanted, messages = wanted_settings(settings, asked)
+    config = sieve_config(wanted, "")
+    room = room_of(wanted, config, asked)
+    for segment in segment_sizes(messages):
+        cut = cut_config(config, messages, segment)
+        memory = _all_hot(cut, asked.texts)
+        if memory.needed <= room:
+            proposal = _proposal(settings, wanted, cut, memory, room, asked)
+            _check_time(proposal.estimates[0], config.near.threads, asked)
+            return proposal
+    raise UsageError(_too_little(config, messages, room, asked))
+
+
+def wanted_settings(settings: Settings, asked: Asked) -> tuple[Settings, int]:
+    """The settings with windows of the time to cover, and the kept messages of the near window. raises:
+    UsageError for a time or a rate that no window can have"""
     if settings.near.method != "text":
         raise UsageError(f"--cover is for near.method: text, and it is {settings.near.method}")
     if not is_modelled(settings):
@@ -73,7 +99,7 @@ def settings_to_cover(settings: Settings, asked: Asked) -> Proposal:
     if not 0 < asked.cover_ms <= MAX_DURATION_MS:
         most = duration_text(MAX_DURATION_MS)
         raise UsageError(f"--cover is {duration_text(asked.cover_ms)}; give a time above 0, {most} at most")
-    kept_a_second = asked.rate * (1 - asked.repeats)
+    kept_a_second = asked.kept_a_second
     messages = _rounded_up(kept_a_second * asked.cover_ms / 1000)
     if messages > MAX_WINDOW:
         reach = span(MAX_WINDOW / kept_a_second)
@@ -81,17 +107,7 @@ def settings_to_cover(settings: Settings, asked: Asked) -> Proposal:
             f"--cover {duration_text(asked.cover_ms)} at {asked.rate:,.12g} messages/s is {messages:,} kept "
             f"messages, and a near window holds at most {MAX_WINDOW:,}: {reach}; ask for a shorter time"
         )
-    wanted = _with_windows(settings, asked.cover_ms, messages)
-    config = sieve_config(wanted, "")
-    room = _room(wanted, config, asked)
-    for segment in _segments(messages):
-        cut = _cut(config, messages, segment)
-        memory = _all_hot(cut, asked.texts)
-        if memory.needed <= room:
-            proposal = _proposal(settings, wanted, cut, memory, room, asked)
-            _check_time(proposal.estimates[0], config.near.threads, asked)
-            return proposal
-    raise UsageError(_too_little(config, messages, room, kept_a_second, asked))
+    return _with_windows(settings, asked.cover_ms, messages), messages
 
 
 def machine_bytes() -> int:
@@ -137,14 +153,13 @@ def _with_windows(settings: Settings, cover_ms: int, messages: int) -> Settings:
     )
 
 
-def _room(settings: Settings, config: SieveConfig, asked: Asked) -> int:
+def room_of(settings: Settings, config: SieveConfig, asked: Asked) -> int:
     """Bytes that the near window may take, beside all else that a process may hold at worst."""
     held = held_by(settings, asked.partitions)
-    beside = held.process - held.sieve + exact_bytes(config)
-    return asked.machine - asked.machine // _FOR_THE_CACHE - beside
+    return asked.usable - (held.process - held.sieve + exact_bytes(config))
 
 
-def _segments(messages: int) -> Iterator[int]:
+def segment_sizes(messages: int) -> Iterator[int]:
     """Values of `near.segment` for a window, the largest first; the first one does not cut it, if one can."""
     fewest = -(-messages // (MAX_SEGMENTS - 1))
     if messages <= MAX_SEGMENT:
@@ -153,7 +168,8 @@ def _segments(messages: int) -> Iterator[int]:
     yield from (size for size in sizes if fewest <= size < messages)
 
 
-def _cut(config: SieveConfig, messages: int, segment: int) -> SieveConfig:
+def cut_config(config: SieveConfig, messages: int, segment: int) -> SieveConfig:
+    """The configuration with a near window of so many messages and segments of this size."""
     window = Window(messages, config.near.window.age_ms)
     return replace(config, near=replace(config.near, window=window, segment=segment))
 
@@ -173,17 +189,8 @@ def _proposal(
         least = max(memory.total, least_memory(config, Texts()))
         whole = -(-least // _GIB) * _GIB
         limit = whole if whole <= room else -(-least // _MIB) * _MIB
-    exact = wanted.exact.window
-    keys = {
-        "exact.window.messages": str(exact.messages),
-        "exact.window.age": "none" if exact.age_ms is None else duration_text(exact.age_ms),
-        "near.segment": str(near.segment),
-        "near.window.messages": str(near.window.messages),
-        "near.window.age": duration_text(asked.cover_ms),
-        "state.memory": "none" if limit is None else size_text(limit),
-    }
-    if settings.exact.method == "none":
-        del keys["exact.window.messages"], keys["exact.window.age"]
+    keys = window_keys(settings, wanted, config, asked)
+    keys["state.memory"] = "none" if limit is None else size_text(limit)
     if limit is None and settings.state.memory is None:
         del keys["state.memory"]
     if near.segment == settings.near.segment:
@@ -200,6 +207,21 @@ def _proposal(
     return Proposal(keys, proposed, [estimate(proposed_config, load) for load in loads])
 
 
+def window_keys(settings: Settings, wanted: Settings, config: SieveConfig, asked: Asked) -> dict[str, str]:
+    """What to set for these windows and segments, dotted keys and values as they are written."""
+    exact, near = wanted.exact.window, config.near
+    keys = {
+        "exact.window.messages": str(exact.messages),
+        "exact.window.age": "none" if exact.age_ms is None else duration_text(exact.age_ms),
+        "near.segment": str(near.segment),
+        "near.window.messages": str(near.window.messages),
+        "near.window.age": duration_text(asked.cover_ms),
+    }
+    if settings.exact.method == "none":
+        del keys["exact.window.messages"], keys["exact.window.age"]
+    return keys
+
+
 def _check_time(costs: Estimate, threads: int, asked: Asked) -> None:
     if costs.busy > threads:
         most = asked.rate * threads / costs.busy
@@ -210,24 +232,26 @@ def _check_time(costs: Estimate, threads: int, asked: Asked) -> None:
         )
 
 
-def _too_little(config: SieveConfig, messages: int, room: int, kept_a_second: float, asked: Asked) -> str:
+def _too_little(config: SieveConfig, messages: int, room: int, asked: Asked) -> str:
+    kept_a_second = asked.kept_a_second
     low, high = 0, messages
     while high - low > max(1, high // 1000):
         middle = (low + high) // 2
         fits = any(
-            _all_hot(_cut(config, middle, segment), asked.texts).needed <= room
-            for segment in _segments(middle)
+            _all_hot(cut_config(config, middle, segment), asked.texts).needed <= room
+            for segment in segment_sizes(middle)
         )
         low, high = (middle, high) if fits else (low, middle)
     smallest = min(
-        _all_hot(_cut(config, messages, segment), asked.texts).needed for segment in _segments(messages)
+        _all_hot(cut_config(config, messages, segment), asked.texts).needed
+        for segment in segment_sizes(messages)
     )
     beside = asked.machine - room
     reach = f"it covers {span(low / kept_a_second)} at most" if low else "it covers nothing"
     return (
         f"one machine of {size_text(asked.machine)} cannot cover {duration_text(asked.cover_ms)} at "
         f"{asked.rate:,.12g} messages/s: {messages:,} kept messages take {smallest / _GIB:,.1f} GiB, beside "
-        f"{beside / _GIB:,.1f} GiB for all else; {reach}"
+        f"{beside / _GIB:,.1f} GiB for all else; {reach}; several machines: --machines N"
     )
 
 

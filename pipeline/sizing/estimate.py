@@ -243,14 +243,29 @@ def judging_us(config: SieveConfig, texts: Texts) -> float:
 
     Reading the message and computing its fingerprint are not in it.
     """
-    kept, sealed = segment_messages(config), segment_count(config) - 1
-    longer = texts.characters - CHARACTERS
+    return open_us(config, texts) + (segment_count(config) - 1) * sealed_us(config, texts)
+
+
+def open_us(config: SieveConfig, texts: Texts) -> float:
+    """That part of `judging_us` that the open segment takes."""
+    longer = (texts.characters - CHARACTERS) * OPEN_CHARACTER_US
+    return max(_at(OPEN_US, segment_messages(config)) * _by_look_ups(config) + longer, 0.0)
+
+
+def sealed_us(config: SieveConfig, texts: Texts) -> float:
+    """That part of `judging_us` that each sealed segment takes."""
+    longer = (texts.characters - CHARACTERS) * SEALED_CHARACTER_US
+    return max(_at(SEALED_US, segment_messages(config)) * _by_look_ups(config) + longer, 0.0)
+
+
+def look_ups(config: SieveConfig) -> int:
+    """Look-ups of a long body in the buckets of a segment."""
     layout = config.layout
-    look_ups = layout.bands + (layout.tables << layout.weak)
-    by_look_ups = FIXED_SHARE + (1 - FIXED_SHARE) * look_ups / LOOK_UPS
-    us = _at(OPEN_US, kept) * by_look_ups + longer * OPEN_CHARACTER_US
-    us += sealed * (_at(SEALED_US, kept) * by_look_ups + longer * SEALED_CHARACTER_US)
-    return max(us, 0.0)
+    return layout.bands + (layout.tables << layout.weak)
+
+
+def _by_look_ups(config: SieveConfig) -> float:
+    return FIXED_SHARE + (1 - FIXED_SHARE) * look_ups(config) / LOOK_UPS
 
 
 def _at(measured: Sequence[tuple[int, float]], kept: int) -> float:

@@ -189,7 +189,7 @@ def test_records_that_retention_deletes_are_passed_over(world: _World) -> None:
 
 
 def test_who_answers_too_far_ahead_waits_in_the_topic(world: _World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("twinsieve.pipeline.index.segment_answers._MOST_BYTES", 3_000)
+    monkeypatch.setattr("twinsieve.pipeline.index.segment_answers.MOST_BYTES", 3_000)
     for offset in range(17, 30):
         world.answer(offset)
     held = [offset for offset in range(17, 30) if world.of(offset)]
