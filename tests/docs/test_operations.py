@@ -16,6 +16,7 @@ from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock
+from twinsieve.pipeline.shards.config import ShardStep
 from twinsieve.pipeline.worker.config import WorkerStep
 
 
@@ -70,7 +71,7 @@ def test_every_reason_of_a_dead_letter_is_explained_and_no_other(root: Path) -> 
 
 def test_the_crash_table_has_every_step_in_order(root: Path) -> None:
     table = (root / "tests" / "crash" / "README.md").read_text("utf-8")
-    assert _first_cells(table) == [*WorkerStep, *IndexStep]
+    assert _first_cells(table) == [*WorkerStep, *IndexStep, *ShardStep, IndexStep.POLLED]
 
 
 def test_all_that_keeps_a_judged_message_from_coming_out_is_explained(root: Path) -> None:
