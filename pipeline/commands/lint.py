@@ -212,7 +212,7 @@ def command(
 def _print_proposal(settings: Settings, asked: Asked, machines: int | None) -> None:
     """Print settings that cover the time, as a settings file; raises: UsageError if there are none.
 
-    machines: with shards on so many
+    machines: number of machines that share the look-ups; None: one machine looks up alone
     """
     from twinsieve.pipeline.sizing.cover import proposal_lines, settings_to_cover
     from twinsieve.pipeline.sizing.shards import plan_lines, plan_shards

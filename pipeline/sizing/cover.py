@@ -169,7 +169,7 @@ def segment_sizes(messages: int) -> Iterator[int]:
 
 
 def cut_config(config: SieveConfig, messages: int, segment: int) -> SieveConfig:
-    """The configuration with a near window of so many messages and segments of this size."""
+    """The configuration with a near window of `messages` kept messages in segments of `segment`."""
     window = Window(messages, config.near.window.age_ms)
     return replace(config, near=replace(config.near, window=window, segment=segment))
 

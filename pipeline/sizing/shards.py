@@ -42,7 +42,7 @@ ANSWER_BYTES = 0.6
 _PROGRAM = 512 << 20
 """Python, its packages, clients and what is decoded."""
 _SIGMAS = 2.0
-"""A shard gets room for so many standard deviations more segments than the mean, as a hash deals them."""
+"""Each shard gets memory for the mean number of segments and this number of standard deviations more."""
 _MOST_MACHINES = 1_000
 _MOST_PROCESSES = 16
 _MIB, _GIB = 1 << 20, 1 << 30
@@ -85,7 +85,10 @@ class Plan:
 
 
 def plan_shards(settings: Settings, asked: Asked, machines: int) -> Plan:
-    """Settings with shards that cover the time. raises: UsageError, with what would do it"""
+    """Settings with shards that cover the time, for this number of machines.
+
+    raises: UsageError if they are too few or too small; it names the machines that are enough
+    """
     wanted, messages = wanted_settings(settings, asked)
     plan = _plan(settings, wanted, messages, asked, machines)
     if plan is None:
@@ -126,12 +129,13 @@ def _row(name: str, role: Role) -> str:
 def _plan(settings: Settings, wanted: Settings, messages: int, asked: Asked, machines: int) -> Plan | None:
     """The plan with the largest segments that fit."""
     config = sieve_config(wanted, "")
+    beside = asked.usable - room_of(wanted, config, asked) + MOST_BYTES
     for segment in segment_sizes(messages):
         cut = cut_config(config, messages, segment)
         if segment_count(cut) < 2:
             continue
         for processes in range(1, _MOST_PROCESSES + 1):
-            plan = _with_segments(settings, wanted, cut, asked, machines - 1, processes)
+            plan = _with_segments(settings, wanted, cut, asked, machines - 1, processes, beside)
             if plan.shard.memory > asked.usable or plan.index.memory > asked.usable:
                 break
             if plan.shard.cores <= processes and plan.index.cores <= config.near.threads:
@@ -140,16 +144,24 @@ def _plan(settings: Settings, wanted: Settings, messages: int, asked: Asked, mac
 
 
 def _with_segments(
-    settings: Settings, wanted: Settings, config: SieveConfig, asked: Asked, machines: int, processes: int
+    settings: Settings,
+    wanted: Settings,
+    config: SieveConfig,
+    asked: Asked,
+    machines: int,
+    processes: int,
+    beside: int,
 ) -> Plan:
-    """The plan with these segments, and so many shards on each of the machines that have shards."""
+    """What these segments need, with `processes` shards on each of `machines`.
+
+    beside: bytes of the index's process beside its near window
+    """
     parts = segment_parts(config, asked.texts)
     segment, hot, sealed = sum(parts.values()), hot_bytes(parts), segment_count(config) - 1
     shards = machines * processes
     replicas = min(settings.near.replicas, shards)
     most = _most(sealed * replicas, shards)
     kept = _most(sealed * min(replicas + 1, shards), shards)
-    beside = asked.usable - room_of(wanted, config, asked) + MOST_BYTES
     answers = sealed * replicas * ANSWER_BYTES * asked.rate
     log = log_row_bytes(settings) * asked.rate
     written = segment / config.near.segment * asked.kept_a_second
@@ -207,7 +219,11 @@ def _too_few(settings: Settings, wanted: Settings, messages: int, asked: Asked, 
     return (
         f"{machines} machines of {size_text(asked.machine)} cannot cover {duration_text(asked.cover_ms)} at "
         f"{asked.rate:,.12g} messages/s: {messages:,} kept messages; "
-        + ("; ".join(ways) + " can" if ways else "ask for a shorter time")
+        + (
+            "; ".join(ways) + " can"
+            if ways
+            else "ask for a shorter time, or give the index more near.threads"
+        )
     )
 
 
