@@ -110,7 +110,7 @@ class App:
             self.post(max(1_000, int(min(missing, 500_000))))
 
     def cpu(self, messages: int) -> dict[str, float]:
-        """Microseconds of CPU time a message, by process, while so many messages are judged."""
+        """CPU time of each process, in µs a message, while this number of messages is judged."""
         before = self._cpu_seconds()
         self.post(messages)
         after = self._cpu_seconds()
@@ -227,7 +227,7 @@ class Trickle:
         self.found = judge(self.load, self.watcher, self._app.deployment.outputs[0])
 
     def silence_s(self, call: Callable[[], object], seconds: float) -> float:
-        """The longest silence of the outputs while something is done, and so long after."""
+        """The longest silence of the outputs, from the call until this number of seconds after it."""
         self.watcher.longest_gap_s = 0.0
         call()
         time.sleep(seconds)

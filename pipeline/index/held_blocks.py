@@ -1,5 +1,5 @@
-"""Blocks that the index has polled and not judged yet: in the order of the log, until answers of shards are
-there, or are not waited for any more."""
+"""Blocks that the index has polled and not judged yet, in the order of the log. They wait for answers of
+shards as long as `near.patience` allows."""
 
 from __future__ import annotations
 

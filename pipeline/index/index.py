@@ -62,9 +62,7 @@ from twinsieve.pipeline.saved import Watch, no_watch
 from twinsieve.pipeline.saved.journal import Journal, MissingError
 from twinsieve.pipeline.saved.patience import PATIENCE_S
 from twinsieve.pipeline.wire.block import Block, asked_by
-from twinsieve.pipeline.wire.frame import (
-    checksum_of,
-)
+from twinsieve.pipeline.wire.frame import checksum_of
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.near.answers import NO_ANSWERS

@@ -207,7 +207,7 @@ class SegmentAnswers:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it has read for so long that whoever answers has been heard."""
+        """Whether it has read answers for `near.patience`. Each shard that answers has written by then."""
         return self._clock.monotonic_s() - self._begun_s >= self._config.patience_s
 
     def answered(self, segments: Iterable[SegmentId]) -> list[SegmentId]:

@@ -235,8 +235,8 @@ class Builder:
         storage = state_storage(settings, self.calls)
         storage.is_mapped = _is_mapped(storage, settings.state.scratch)
         store = SnapshotStore(storage, settings.state.keep)
-        # With shards, memory is held for what none of them answers for; that is known later.
-        fills = settings.near.answers == "none"
+        # With shards, memory is for the segments that none of them answers for. The index learns later which.
+        load = partial(_loaded, sieve, fills_memory=settings.near.answers == "none")
         # The client must not compress: rulings, the messages of an index, are already compressed.
         plain = settings.kafka.model_copy(update={"compression": "none"})
         with ExitStack() as stack:
@@ -248,8 +248,8 @@ class Builder:
                 config,
                 Sieves(
                     lambda: BatchSieve(sieve),
-                    partial(_loaded, sieve, fills_memory=fills),
-                    partial(_salvage, sieve, fills_memory=fills),
+                    load,
+                    partial(_salvage, sieve, load),
                     self.scheme.scheme_id,
                     sieve.near.window.messages,
                     settings.state.scratch,
@@ -345,12 +345,16 @@ def _loaded(
 
 
 def _salvage(
-    config: SieveConfig, saved: BinaryIO, files: SavedParts, write: IntoFile, *, fills_memory: bool
+    config: SieveConfig,
+    load: Callable[..., BatchSieve],
+    saved: BinaryIO,
+    files: SavedParts,
+    write: IntoFile,
 ) -> BatchSieve:
     """A sieve with the near stage of the saved one and an empty exact stage. If the near stage does not fit
     the configuration either, the whole sieve is empty."""
     try:
-        return _loaded(config, saved, files, write, fills_memory=fills_memory, forget_exact=True)
+        return load(saved, files, write, forget_exact=True)
     except StateError:
         return BatchSieve(config)
 

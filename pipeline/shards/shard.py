@@ -46,9 +46,9 @@ _UNTOUCHED_S = 1_800.0
 """If nothing was committed for this long, answers are written again: retention may have deleted them."""
 _POLLED = 16
 _AT_ONCE_S = 0.05
-_ROWS_AT_ONCE = 512
-"""Blocks are looked up together until they have so many rows."""
 """After this long the answers that are there are written: the first block does not wait for all others."""
+_ROWS_AT_ONCE = 512
+"""A shard gathers blocks until they have this number of rows, and looks all of them up in one call."""
 _UNCONFIRMED = 1_000
 _RECORD_OVERHEAD = 1_024
 
@@ -388,7 +388,7 @@ class Shard:
             batches = [block.batch for block in blocks]
             rows = Batch.concat(batches) if batches else None
             for each in self._answering.values():
-                # A segment that came late has answers to the first blocks already, or needs none.
+                # The first blocks may be answered for this segment already, or committed.
                 low = sum(block.offset < max(each.next, committed) for block in blocks)
                 if rows is not None and low < len(blocks):
                     self._answer_in(each, blocks[low:], rows)
@@ -397,8 +397,8 @@ class Shard:
                 return
 
     def _next_blocks(self, first: int | None) -> list[_ToAnswer]:
-        """Take the next blocks of the log that have rows: small ones together, because each look-up has a
-        fixed cost. first: the ones before this offset are not asked for; None: none is"""
+        """Take the next blocks of the log that have rows, several small ones, because each call of the
+        look-up has a fixed cost. first: blocks before this offset need no answer; None: no block needs one"""
         blocks: list[_ToAnswer] = []
         rows = 0
         while self._blocks and not self._is_at_bound and rows < _ROWS_AT_ONCE:
@@ -411,7 +411,7 @@ class Shard:
         return blocks
 
     def _answer_in(self, each: _Progress, blocks: Sequence[_ToAnswer], rows: Batch) -> None:
-        """Look the rows of blocks up in a segment. rows: they end with those of these blocks"""
+        """Look the rows of blocks up in a segment. rows: those of these blocks are its last ones"""
         count = sum(len(block.batch) for block in blocks)
         answer = self._answers.answer(rows.slice(len(rows) - count, len(rows)), each.held.segment)
         low = 0
