@@ -4,7 +4,7 @@ shards as long as `near.patience` allows."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -87,11 +87,14 @@ class HeldBlocks:
                 read.block = error
         return read.block
 
-    def answered(self, timeout_s: float, sealed: Sequence[SegmentId]) -> list[ReadBlock]:
+    def answered(
+        self, timeout_s: float, sealed: Sequence[SegmentId], asks: Callable[[Block], bool]
+    ) -> list[ReadBlock]:
         """Those of the blocks, from the first on, that need not wait for answers of shards.
 
         timeout_s: how long to wait at most for the answers that the first block needs
         sealed: the segments that answers are about
+        asks: whether the next block to judge has rows to look up (`IndexState.asks`)
         raises: StateError for a damaged block
         """
         answers = self._answers
@@ -101,15 +104,18 @@ class HeldBlocks:
         answers.read(set(range(topic.partitions)) - topic.leaderless)
         answers.poll(0.0)
         if self._blocks and self._waits(answers, self._blocks[0], sealed):
+            if not self._asks(self._blocks[0], asks):
+                return [self._blocks[0]]
             answers.poll(min(timeout_s, _ANSWER_S))
         return list(takewhile(lambda read: not self._waits(answers, read, sealed), self._blocks))
 
     def _waits(self, answers: SegmentAnswers, read: ReadBlock, sealed: Sequence[SegmentId]) -> bool:
-        """Whether a block waits for answers. One without rows, or that is refused, does not."""
+        """Whether a block waits for answers. One without rows, or that cannot be decoded, does not."""
+        return self._asks(read, lambda block: bool(len(block.batch))) and answers.waits(read.offset, sealed)
+
+    def _asks(self, read: ReadBlock, asks: Callable[[Block], bool]) -> bool:
         block = self.decoded(read)
-        if not isinstance(block, Block) or not len(block.batch):
-            return False
-        return answers.waits(read.offset, sealed)
+        return isinstance(block, Block) and asks(block)
 
     def drop(self, count: int) -> None:
         """Remove this many blocks from the front: they are judged."""

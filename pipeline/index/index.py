@@ -309,7 +309,7 @@ class Index:
         self._held.add(polled.records)
         if self.answers is not None:
             self._memory.step(self.answers.answered(self._sealed), takes=self.answers.is_settled)
-        blocks = self._held.answered(timeout_s, self._sealed)
+        blocks = self._held.answered(timeout_s, self._sealed, self.state.asks)
         if blocks:
             return self._judge(blocks, polled.membership)
         self.waits_since_ms = self._held.since_ms

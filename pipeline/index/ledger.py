@@ -312,6 +312,13 @@ class Ledger:
         sources = np.where(judged, np.where(is_open, Source.STORED, Source.REPLAYED), Source.NEW)
         return sources.astype(np.uint8), verdicts
 
+    def has_new(self, block: Block) -> bool:
+        """Whether a block, entered or not, has a readable row that was not judged yet."""
+        number = self.topic_number(block.topic_id)
+        book = None if number is None else self.books.get((number, block.number))
+        readable = block.offsets[block.kinds == RowKind.READABLE]
+        return bool(len(readable)) and (book is None or not book.judged.contain(readable).all())
+
     def cover(self, block: Block) -> None:
         """Count the range of an entered block as judged, and as sent by its session."""
         book = self.book(block)

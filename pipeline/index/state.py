@@ -189,6 +189,11 @@ class IndexState:
         """Note a gap: the blocks from `first` to `end` (exclusive), or the decisions on them, are deleted."""
         self.numbering = numbering_of(self.numbering, first, end)
 
+    def asks(self, block: Block) -> bool:
+        """Whether ruling on this block, the next of the log, looks anything up: it is not superseded or
+        refused, and has a readable row that was not judged yet."""
+        return self.ledger.check(block) is Result.JUDGED and self.ledger.has_new(block)
+
     def rule(self, asked: Sequence[Asked]) -> list[Ruling]:
         """The rulings on blocks of the log, in its order; the state then belongs to the next log offset.
 

@@ -18,7 +18,7 @@ from twinsieve.pipeline.index.ledger import GivenUp, ledger_from_bytes, ledger_t
 from twinsieve.pipeline.index.state import Asked, IndexState
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, decode_block, encode_block
 from twinsieve.pipeline.wire.frame import What
-from twinsieve.pipeline.wire.ruling import decode_ruling, encode_ruling
+from twinsieve.pipeline.wire.ruling import Result, Source, decode_ruling, encode_ruling
 
 TOPICS = ((b"1" * 16, "in"), (b"2" * 16, "in"), (b"3" * 16, "other"), (b"4" * 16, "in"))
 """Ids and names: the first, second and last are one topic, which was deleted and created again."""
@@ -160,9 +160,15 @@ class Pair:
         data = encode_block(block, SCHEME)
         at = self.judge.next_offset
         before = self.judge.ledger.given_up.copy()
+        asks = self.judge.asks(block)
         ruling = ruled(
             self.judge, decode_block(data, SCHEME, "log"), at, ARRIVAL_MS, self.gone - {block.topic_id}
         )
+        if not ruling.given_up and ruling.result is Result.JUDGED:
+            is_new = (ruling.sources == Source.NEW) & (block.kinds == RowKind.READABLE)
+            assert asks == is_new.any(), "whoever asks waits for answers"
+        elif ruling.result is not Result.JUDGED:
+            assert not asks
         self.asked.append((data, at, tuple(sorted(self.gone - {block.topic_id}))))
         self.rulings.append(encode_ruling(ruling, SCHEME))
         self.given_up += self.judge.ledger.given_up - before

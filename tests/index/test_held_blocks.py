@@ -1,0 +1,70 @@
+"""For which blocks the index waits while shards answer, and for which not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tests.shards.holding_shards import LOG, SCHEME, App
+from twinsieve.pipeline.broker.records import Records
+from twinsieve.pipeline.index.held_blocks import HeldBlocks
+from twinsieve.pipeline.wire.block import encode_block
+from twinsieve.stages.window.segments import SegmentId
+
+SEALED = [SegmentId(0, 60, 60, bytes(16))]
+
+
+class _Missing:
+    """Answers that are expected for every block, and never come."""
+
+    topic = "app.answers"
+
+    def __init__(self) -> None:
+        self.waited_s = 0.0
+
+    def read(self, numbers: set[int]) -> None:
+        pass
+
+    def poll(self, timeout_s: float) -> None:
+        self.waited_s += timeout_s
+
+    def waits(self, offset: int, segments: Sequence[SegmentId]) -> bool:
+        return bool(segments)
+
+
+class _Held:
+    """Three blocks of an app that wait."""
+
+    def __init__(self, app: App) -> None:
+        self.answers = _Missing()
+        topics = SimpleNamespace(infos={"app.answers": SimpleNamespace(partitions=3, leaderless=set())})
+        self.blocks = HeldBlocks(LOG, SCHEME, cast("Any", topics), cast("Any", self.answers))
+        values: list[bytes | None] = [encode_block(app.block(number), SCHEME) for number in range(3)]
+        values.append(encode_block(app.block(3), bytes(16)))
+        self.blocks.add([Records(LOG, offsets=[0, 1, 2, 3], timestamps_ms=[0] * 4, values=values)])
+
+    def answered(self, *, asks: bool, sealed: Sequence[SegmentId] = SEALED) -> list[int]:
+        return [read.offset for read in self.blocks.answered(1.0, sealed, lambda block: asks)]
+
+
+@pytest.fixture
+def held(tmp_path_factory: pytest.TempPathFactory) -> _Held:
+    return _Held(App(tmp_path_factory.mktemp("app")))
+
+
+def test_a_block_that_asks_waits_and_those_behind_it_too(held: _Held) -> None:
+    assert held.answered(asks=True) == []
+    assert held.answers.waited_s > 0
+    assert held.answered(asks=True, sealed=[]) == [0, 1, 2, 3]
+
+
+def test_a_block_that_looks_nothing_up_is_not_waited_for(held: _Held) -> None:
+    """The first alone: what the next one asks depends on the verdicts on it."""
+    for offset in range(3):
+        assert held.answered(asks=False)[0] == offset
+        held.blocks.drop(1)
+    assert held.answered(asks=True) == [3], "nobody answers for what he cannot read"
+    assert held.answers.waited_s == 0
