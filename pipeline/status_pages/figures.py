@@ -117,6 +117,7 @@ class StatusFigures:
             "dead_letters": _by_label(metrics.dead_letters),
             "waiting": self._waiting(),
             "window": self._window(),
+            "shards": self._shards(),
             "memory": {
                 "resident_bytes": self._program("process_resident_memory_bytes"),
                 "sieve_bytes": _one(metrics.sieve_bytes),
@@ -209,6 +210,21 @@ class StatusFigures:
             "waiting_segments": _one(metrics.waiting_segments),
             "hours": None if seconds is None else seconds / _HOUR_S,
             "age_hours": None if age_ms is None else age_ms / 1000 / _HOUR_S,
+        }
+
+    def _shards(self) -> Figures:
+        """What an index that uses answers of shards gets, and what the shard of this process gives."""
+        metrics = self._metrics
+        return {
+            "unanswered_segments": _one(metrics.alone),
+            "answered_rows": _one(metrics.answered_rows),
+            "left_rows": _one(metrics.left_rows),
+            "unused_answers": sum(series(metrics.answers_unused).values()),
+            "segments": _one(metrics.shard_segments),
+            "mapped_segments": _one(metrics.shard_copies),
+            "waiting_segments": _one(metrics.shard_waiting),
+            "memory_bytes": _one(metrics.shard_memory),
+            "lag_blocks": _one(metrics.shard_lag),
         }
 
     def _troubles(self) -> Figures:

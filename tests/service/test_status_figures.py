@@ -15,6 +15,7 @@ from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexPhase
 from twinsieve.pipeline.index.ledger import GivenUp
+from twinsieve.pipeline.index.segment_answers import Unused
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.metrics import OPEN_STEPS, Metrics, ProcessPhase, Waiting
 from twinsieve.pipeline.settings.model import Settings
@@ -46,7 +47,9 @@ EQUAL: dict[str, Value] = {
     "process.started_s": one("process_start_time_seconds"),
     "roles.worker.broker_answered_s": one("broker_answered_timestamp_seconds", "worker"),
     "roles.index.broker_answered_s": one("broker_answered_timestamp_seconds", "index"),
+    "roles.shard.broker_answered_s": one("broker_answered_timestamp_seconds", "shard"),
     "roles.worker.clock_offset_s": one("clock_offset_seconds", "worker"),
+    "roles.shard.clock_offset_s": one("clock_offset_seconds", "shard"),
     "roles.index.clock_offset_s": one("clock_offset_seconds", "index"),
     "index.live": one("index_live"),
     "index.lag_blocks": one("index_lag_blocks"),
@@ -93,6 +96,15 @@ EQUAL: dict[str, Value] = {
     "window.hours": lambda metrics: (
         metrics["window_seconds"][()] / 3600 if metrics.get("window_seconds") else None
     ),
+    "shards.unanswered_segments": one("index_unanswered_segments"),
+    "shards.answered_rows": one("index_answered_rows_total"),
+    "shards.left_rows": one("index_left_rows_total"),
+    "shards.unused_answers": total("index_unused_answers_total"),
+    "shards.segments": one("shard_segments"),
+    "shards.mapped_segments": one("shard_mapped_segments"),
+    "shards.waiting_segments": one("shard_waiting_segments"),
+    "shards.memory_bytes": one("shard_memory_bytes"),
+    "shards.lag_blocks": one("shard_lag_blocks"),
     "memory.resident_bytes": one("process_resident_memory_bytes"),
     "memory.sieve_bytes": one("sieve_bytes"),
     "memory.mapped_bytes": one("sieve_mapped_bytes"),
@@ -170,7 +182,7 @@ def _fill(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = iter(range(1_001, 9_999, 7))
     metrics.set_info("weibo", "both", "scheme-1")
     metrics.process.enter(ProcessPhase.RUNNING)
-    for role, state in (("worker", "working"), ("index", "retrying")):
+    for role, state in (("worker", "working"), ("index", "retrying"), ("shard", "working")):
         metrics.begin(role, lambda: True)
         metrics.role.enter(state, role)
     for counter, labels in (
@@ -178,6 +190,7 @@ def _fill(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
         (metrics.dead_letters, list(DeadLetterReason)),
         (metrics.kept_apart, REASONS),
         (metrics.given_up, list(GivenUp)),
+        (metrics.answers_unused, list(Unused)),
         (metrics.broker_errors, ["worker", "index"]),
     ):
         for label in labels:
@@ -188,22 +201,25 @@ def _fill(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
         *(metrics.trimmed, metrics.foreign, metrics.foreign_offsets, metrics.resyncs, metrics.asides),
         metrics.gaps,
         *(metrics.unjudged, metrics.snapshot_failures, metrics.snapshot_bytes, metrics.segment_failures),
+        *(metrics.answered_rows, metrics.left_rows),
     ):
         counter.inc(next(numbers))
     for gauge in (
         *(metrics.pending_bytes, metrics.unanswered, metrics.window_messages),
         *(metrics.pushed_out, metrics.window_capacity, metrics.sieve_bytes, metrics.mapped_bytes),
-        *(metrics.segments, metrics.waiting_segments),
+        *(metrics.segments, metrics.waiting_segments, metrics.shard_segments, metrics.shard_copies),
+        *(metrics.shard_waiting, metrics.shard_memory),
     ):
         gauge.set(next(numbers))
     for optional in (
         *(metrics.restore_bytes, metrics.restored_bytes, metrics.log_lag, metrics.behind),
         *(metrics.window_seconds, metrics.snapshot_age, metrics.snapshot_stored, metrics.foreign_members),
         *(metrics.snapshot_seconds, metrics.snapshot_pause, metrics.snapshot_files, metrics.stored_bytes),
+        *(metrics.alone, metrics.shard_lag),
     ):
         optional.set({(): next(numbers) + 0.5})
     for each in (metrics.answered, metrics.clock_offset):
-        each.set({(role,): next(numbers) + 0.25 for role in ("worker", "index")})
+        each.set({(role,): next(numbers) + 0.25 for role in ("worker", "index", "shard")})
     for reason in WaitReason:
         metrics.waiting_partitions.labels(reason).set(next(numbers))
     now_s = metrics._clock.monotonic_s()
@@ -282,6 +298,8 @@ def test_figures_that_are_not_known_are_null_and_a_dash(
     assert {name for name in unknown if page.figures.get(name, 0.0) is not None} == {
         "snapshot.restore_bytes",
         "snapshot.restored_bytes",
+        "shards.unanswered_segments",
+        "shards.lag_blocks",
     }
     assert "–" in page.text
 
@@ -299,6 +317,7 @@ def test_words_of_the_page_are_the_states_of_the_metrics(
     assert {name: role["phase"] for name, role in found["roles"].items()} == {
         "worker": "working",
         "index": "retrying",
+        "shard": "working",
     }
     assert found["process"]["why_not_ready"] == "index: retrying, not ready"
     text = shown(process.port).text
