@@ -9,6 +9,8 @@ MESSAGES ?= 20000
 MARKS ?= not heavy and not minutes
 # How many examples of property tests, and cases of matrices: `quick` is a part (tests/examples.py), `fixed` is all.
 EXAMPLES ?= quick
+# 4: every fourth test.
+SHARE ?= 1
 # Three processes for two cores, because some tests wait; whole files are handed out (tests/processes.py).
 PYTEST_ARGS ?= -n $(shell echo $$((($$(nproc) * 3 + 1) / 2))) --no-loadscope-reorder
 # Twice as many where brokers and browsers are waited for.
@@ -48,7 +50,7 @@ types: $(VENV)/.installed-dev
 
 tests: $(VENV)/.installed-dev
 	@$(BIN)/twinsieve warm-up || true
-	$(BIN)/pytest -m "$(MARKS)" --hypothesis-profile $(EXAMPLES) $(PYTEST_ARGS)
+	TWINSIEVE_SHARE=$(SHARE) $(BIN)/pytest -m "$(MARKS)" --hypothesis-profile $(EXAMPLES) $(PYTEST_ARGS)
 
 heavy: $(VENV)/.installed-dev
 	$(BIN)/pytest -m "heavy and not minutes" $(HEAVY_ARGS)

@@ -72,7 +72,8 @@ def pytest_configure(config: pytest.Config) -> None:
     ):
         config.addinivalue_line("markers", mark)
     config.pluginmanager.register(needs)
-    config.pluginmanager.register(examples.Plugin())
+    config.pluginmanager.register(examples.Matrix())
+    config.pluginmanager.register(examples.Share())
     config.pluginmanager.register(processes.Plugin())
     _let_programs_hear_signals()
 
