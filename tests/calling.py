@@ -41,7 +41,7 @@ class Started(subprocess.Popen[bytes]):
         """Exit code and the rest of stdout when nothing more goes in."""
         self.stdin.close()
         rest = self.stdout.read()
-        return self.wait(120), rest
+        return self.wait(300), rest
 
 
 Run = Callable[..., Ran]

@@ -655,7 +655,7 @@ def test_between_saves_nothing_is_open_or_written_and_memory_is_bounded(
         assert bool(memory) == (high == 350), "from 100 kept texts on, a save is whole"
         assert len(os.listdir("/proc/self/fd")) <= len(files)
         for writes in [one for one in threading.enumerate() if one.name.startswith("twinsieve-pieces")]:
-            writes.join(60.0)  # it ends by itself, a moment after its last piece
+            writes.join(300)  # it ends by itself, a moment after its last piece
             assert not writes.is_alive()
         assert Sieve.load(name).judge(texts).kept.sum() == len(texts) - high
 

@@ -96,7 +96,7 @@ def test_a_reader_of_stdout_that_goes_away_ends_a_command_by_sigpipe(
     with started(*call.format(source=source).split(), *SMALL) as running:
         running.stdout.close()
         err = running.stderr.read().decode()
-        assert (running.wait(120), err) == (-signal.SIGPIPE, "")
+        assert (running.wait(300), err) == (-signal.SIGPIPE, "")
 
 
 def test_a_shell_sees_141_and_nothing_else_changes(tmp_path: Path, root: Path, piped: Piped) -> None:
@@ -134,7 +134,7 @@ def test_a_reader_of_another_output_that_goes_away_is_one_line(
     with started("dedup", source, "-o", os.devnull, "--duplicates", pipe, *SMALL) as running:
         with pipe.open("rb"):
             pass
-        _, err = running.communicate(timeout=120)
+        _, err = running.communicate(timeout=300)
         said = f"twinsieve: {pipe}: the reader went away before the end\n"
         assert (running.returncode, err.decode()) == (1, said)
 
@@ -156,7 +156,7 @@ def test_a_stopped_run_leaves_no_output(tmp_path: Path, started: Start, number: 
         writer.flush()
         running.send_signal(number)
         err = running.stderr.read().decode()
-        assert running.wait(120) == code
+        assert running.wait(300) == code
     assert out.read_text() == "what was there before"
     assert not (tmp_path / "state" / "state").exists()
     if code > 0:
@@ -253,7 +253,7 @@ def test_a_run_that_fails_leaves_no_new_file_and_no_thread(
     # Tests before may have left some in this process.
     for one in set(threading.enumerate()) - others:
         if one.name.startswith("twinsieve-pieces"):
-            one.join(60)
+            one.join(300)
             assert not one.is_alive()
 
 

@@ -59,7 +59,7 @@ def test_a_stopped_stream_saves_what_came_out(
         assert running.stderr.read().decode() == (
             f"twinsieve: stopped before the end of the input; all rows that came out are in {state}{lost}\n"
         )
-        assert running.wait(120) == 128 + number
+        assert running.wait(300) == 128 + number
     assert [entry["position"] for entry in read_lines(dropped)] == [2, 4]
     ran = piped(call, b"".join(_ROWS))
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"".join(_ROWS[2:]), b"")
@@ -111,7 +111,7 @@ def test_a_stopped_file_goes_on_with_the_rows_that_did_not_come_out(
         first = running.stdout.readline()
         running.send_signal(signal.SIGTERM)
         first += running.stdout.read()
-        assert running.wait(120) == 143
+        assert running.wait(300) == 143
     assert (whole.returncode, len(first) < len(whole.stdout)) == (0, True)
     again = piped([*call, *state])
     assert (again.returncode, again.stderr) == (0, b"")
@@ -122,7 +122,7 @@ def test_a_stream_without_a_state_says_what_is_true_of_stdout(started: Start) ->
     with started("dedup", "-q", *SMALL) as running:
         assert running.answer_to(_ROWS[0]) == _ROWS[0]
         running.send_signal(signal.SIGTERM)
-        _, err = running.communicate(timeout=120)
+        _, err = running.communicate(timeout=300)
         said = b"interrupted; rows that came out on stdout stay there, nothing else was put in place"
         assert (running.returncode, err) == (143, b"twinsieve: " + said + b"\n")
 
@@ -135,7 +135,7 @@ def test_a_stop_while_a_pipe_has_no_writer_ends_the_run(tmp_path: Path, started:
     with started(*call) as running:
         assert running.stdout.readline() == _ROWS[0]
         running.send_signal(signal.SIGTERM)
-        _, err = running.communicate(timeout=120)
+        _, err = running.communicate(timeout=300)
         assert (running.returncode, err.startswith(b"twinsieve: stopped before the end")) == (143, True)
     assert (tmp_path / "state" / "state").exists()
 
@@ -191,7 +191,7 @@ def test_a_stream_saves_again_and_again_also_while_it_waits(
                 lines = _unpacked(dropped)
                 assert [json.loads(line)["position"] for line in lines] == list(range(2, 2 * number + 1, 2))
             assert len(set(seen)) == len(_ROWS)
-        run.join(120)
+        run.join(300)
         assert not run.is_alive()
     assert len(_unpacked(dropped)) == len(_ROWS)
     stop.close()

@@ -75,7 +75,7 @@ def test_a_named_pipe_takes_an_output_and_stays(
     os.mkfifo(pipe)
     with started("dedup", source, "-q", "-o", pipe, *SMALL) as running:
         assert pipe.read_bytes() == expected[0]
-        assert running.wait(120) == 0
+        assert running.wait(300) == 0
     assert pipe.is_fifo()
 
 
@@ -219,7 +219,7 @@ def test_a_stream_that_comes_in_pieces_keeps_the_rows_of_the_file(
             time.sleep(0.01)
         running.stdin.write(b"".join(rows[20:]))
         running.stdin.close()
-        assert running.wait(60) == 0
+        assert running.wait(300) == 0
     assert target.read_bytes() == whole.stdout
     assert 0 < whole.stdout.count(b"\n") < len(rows)
 

@@ -11,7 +11,7 @@ from twinsieve.pipeline.service.run import no_pages, run_service
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.status_pages.server import watched
 
-DEADLINE_S = 60.0
+DEADLINE_S = 300.0
 
 
 class Service:

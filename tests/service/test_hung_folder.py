@@ -32,7 +32,7 @@ from twinsieve.stages.judge.scheme import Scheme
 
 pytestmark = pytest.mark.heavy
 
-_DEADLINE_S = 120.0
+_DEADLINE_S = 300.0
 _MORE = 200
 
 

@@ -270,7 +270,7 @@ def test_a_restore_is_healthy_not_ready_and_tells_how_long_it_takes(
     ):
         at += polls
         gate.let(polls)
-        assert gate.tried.wait(60), "the restore goes on"
+        assert gate.tried.wait(300), "the restore goes on"
         running.clock.sleep(LOOK_S)
         wait_for(lambda told=told: f"index: restoring, {told}" in caplog.messages, told)  # type: ignore[misc]
         running.tells(index_live=0, index_lag_blocks=end - at)
@@ -290,13 +290,13 @@ def test_a_role_that_no_longer_goes_round_is_not_healthy(start: Callable[..., Sc
     def hook(step: str) -> None:
         if step == "consumer.poll.before" and stuck.is_set():
             arrived.set()
-            free.wait(60)
+            free.wait(300)
 
     running = start(broker=lambda cluster: MemoryBroker(cluster, hook), member="one")
     wait_for(lambda: running.status("/readyz") == 200, "it is ready")
     stuck.set()
     try:
-        assert arrived.wait(60)
+        assert arrived.wait(300)
         running.clock.sleep(119.0)
         assert running.status("/healthz") == 200
         running.clock.sleep(2.0)
@@ -315,11 +315,11 @@ def test_service_that_compiles_is_alive_and_in_no_group(
 
     def warm_up(_told: object, stopped: Callable[[], bool]) -> bool:
         compiling.set()
-        return compiled.wait(60) and not stopped()
+        return compiled.wait(300) and not stopped()
 
     monkeypatch.setattr(service, "warm_up", warm_up)
     running = start(member="one")
-    assert compiling.wait(60)
+    assert compiling.wait(300)
     running.clock.sleep(1_000.0)
     assert (running.status("/healthz"), running.status("/readyz")) == (200, 503)
     assert cluster.groups == {}
@@ -340,6 +340,6 @@ def test_service_that_is_stopped_while_it_compiles_ends_without_joining(
 
     monkeypatch.setattr(service, "warm_up", warm_up)
     running = start(member="one")
-    assert compiling.wait(60)
+    assert compiling.wait(300)
     running.service.end()
     assert cluster.groups == {}

@@ -52,7 +52,7 @@ class Watched:
 
     def hang(self) -> None:
         self.loop.hangs.set()
-        assert self.loop.hung.wait(60)
+        assert self.loop.hung.wait(300)
 
     def look(self, times: int, every_s: float = 1.0) -> None:
         for _ in range(times):
@@ -66,7 +66,7 @@ def watched() -> Iterator[Watched]:
     yield watched
     watched.loop.stop()
     watched.loop.wakes.set()
-    watched.thread.join(60)
+    watched.thread.join(300)
     assert not watched.thread.is_alive()
 
 
@@ -117,7 +117,7 @@ def test_a_role_that_makes_progress_or_has_said_that_it_needs_time_does_not_hang
 
 def test_a_role_that_has_ended_does_not_hang(watched: Watched) -> None:
     watched.loop.stop()
-    watched.thread.join(60)
+    watched.thread.join(300)
     watched.look(1_000)
     assert not watched.stop.is_set()
 

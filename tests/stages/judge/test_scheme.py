@@ -137,7 +137,7 @@ def test_id_is_short_hex_and_the_same_in_another_process(root: Path) -> None:
     assert int(here, 16) >= 0
     code = "from twinsieve.stages.judge.scheme import Scheme, SchemeConfig; print(Scheme(SchemeConfig()).scheme_id)"
     there = subprocess.run(
-        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True, timeout=300
     )
     assert there.stdout.strip() == here
 
