@@ -27,6 +27,8 @@ FOREIGN = ("tests/model/test_foreign_offsets.py",)
 ANSWERS = "pipeline/worker/answers.py"
 BROKER = "pipeline/service/redriven_broker.py"
 CRASHES = ("tests/crash/test_redrive_crashes.py",)
+SHARDS_ANSWERS = "pipeline/index/segment_answers.py"
+INDEX_ANSWERS = ("tests/index/test_segment_answers.py",)
 
 EVERY = (
     Mutant(
@@ -249,5 +251,36 @@ EVERY = (
         "share = min(share, SIMILARITY_SCALE - 1)",
         "share = min(share, SIMILARITY_SCALE)",
         ("tests/stages/differ/test_tails.py",),
+    ),
+    Mutant(
+        "answers of shards with other settings are used",
+        SHARDS_ANSWERS,
+        "        if record.question != self._question:\n",
+        "        if not record.question:\n",
+        INDEX_ANSWERS,
+    ),
+    Mutant(
+        "an answer is used for another block of the same offset",
+        SHARDS_ANSWERS,
+        "if block[1:3] == (checksum, rows)}",
+        "if block[2] == rows}",
+        INDEX_ANSWERS,
+    ),
+    Mutant(
+        "an index waits for ever for shards that died",
+        SHARDS_ANSWERS,
+        "        if not any(self.is_expected(segment) for segment in missing):\n            return False\n"
+        "        now_s = self._clock.monotonic_s()\n"
+        "        return now_s - self._waited_s.setdefault(offset, now_s) < self._config.patience_s\n",
+        "        return bool(missing)\n",
+        INDEX_ANSWERS,
+    ),
+    Mutant(
+        "blocks that wait for answers are read again",
+        INDEX,
+        "        if self._held:\n            return []\n",
+        "        if self._held:\n            self._held.clear()\n            consumer.seek(self._config.log, self.state.next_offset)\n"
+        "            consumer.resume([self._config.log])\n            return []\n",
+        ("tests/shards/test_waiting_index.py",),
     ),
 )
