@@ -81,7 +81,8 @@ checked: $(VENV)/.installed-dev
 	@NUMBA_BOUNDSCHECK=1 $(BIN)/twinsieve warm-up || true
 	NUMBA_BOUNDSCHECK=1 $(BIN)/pytest --ignore tests/stages/kernel tests/stages tests/property tests/golden tests/model tests/accuracy $(PYTEST_ARGS)
 
-# Random hostile runs of a whole deployment on the memory broker, judged from its raw topics; a second or two each.
+# Random hostile runs of a whole deployment on the memory broker, three of five with shards, judged from its raw topics; some seconds
+# each.
 RUNS ?= 500
 nasty: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.nasty --runs $(RUNS)

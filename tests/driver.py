@@ -36,6 +36,7 @@ from twinsieve.pipeline.broker.records import (
 )
 from twinsieve.pipeline.index.config import IndexConfig
 from twinsieve.pipeline.index.index import Index
+from twinsieve.pipeline.index.snapshot_writer import Sieves
 from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import InputSettings, Settings
@@ -365,7 +366,7 @@ class World:
         running = [process for process in self.processes if process.running]
         if any(process.job == "seed" for process in running):
             return False  # it ends where its app is live
-        workers = [process.worker for process in running if process.roles != "index"]
+        workers = [process.worker for process in running if process.roles in ("both", "worker")]
         return bool(workers) and all(worker is not None and worker.idle for worker in workers)
 
     def settle(self, tend: Callable[[], None] = lambda: None) -> None:
@@ -412,6 +413,7 @@ class Process:
 
     ahead_s: how far its clock runs ahead of the broker's at first; `clock` is that clock
     leaves: a crash ends it as a defect does, not as kill -9
+    sieves: in place of those that `sieve` makes
     """
 
     world: World
@@ -422,6 +424,7 @@ class Process:
     worker_config: WorkerConfig = WORKER
     index_config: IndexConfig = INDEX
     sieve: Callable[[], HashSieve] = HashSieve
+    sieves: Sieves | None = None
     snapshots: str | None = None
     background: Callable[[], Executor] = Later
     hook: Hook = no_hook
@@ -453,10 +456,7 @@ class Process:
             return
         self._inside = True
         try:
-            if self.roles in ("both", "index"):
-                self._step_index(timeout_s)
-            if self.roles in ("both", "worker"):
-                self._step_worker(timeout_s)
+            self._step_roles(timeout_s)
         except CrashError:
             self.running = False
             if self.leaves:
@@ -467,6 +467,12 @@ class Process:
             self._leave()
         finally:
             self._inside = False
+
+    def _step_roles(self, timeout_s: float) -> None:
+        if self.roles in ("both", "index"):
+            self._step_index(timeout_s)
+        if self.roles in ("both", "worker"):
+            self._step_worker(timeout_s)
 
     def _leave(self) -> None:
         """What every error does that ends a process: its clients are closed, and it leaves its groups."""
@@ -533,7 +539,7 @@ class Process:
             self._broker,
             self.clock,
             config,
-            hash_sieves(self.sieve),
+            self.sieves or hash_sieves(self.sieve),
             store,
             self.background(),
             self._call_hook,

@@ -59,7 +59,8 @@ class TinyScheme:
         simhashes = np.array([[hash64(text.lower()), 0] for text in texts], np.uint64).reshape(n, 2)
         prints = Fingerprints(
             digests, simhashes, np.ones(n, np.bool_), np.zeros((n, 1, 1), np.uint8),
-            np.zeros((n, 1), np.uint32),
+            # A real near stage finds what is equal without case.
+            simhashes[:, :1].astype(np.uint32),
             np.zeros((n, 32), np.uint8), np.zeros(n, np.uint32), np.zeros((0, 64), np.uint8),
             np.full(n, -1, np.int32), np.zeros((n, 0), np.uint64), np.zeros(n, np.uint64),
         )  # fmt: skip

@@ -118,12 +118,12 @@ class Chaos:
         self.world.produce(at.topic, at.number, values)
 
     def texts(self) -> list[str]:
-        """Every text that `post` makes."""
-        return [f"m{number}" for number in range(61)]
+        """Every text that `post` makes: long enough for the near stage, and alike to no other."""
+        return [f"{number:02}" * 4 for number in range(61)]
 
     def post(self) -> bytes:
         """One of 61 messages."""
-        return post(f"m{self.random.randint(0, 60)}")
+        return post(self.random.choice(self.texts()))
 
     def step(self) -> None:
         for _ in range(self.random.randint(1, 6) if self.world.processes else 0):

@@ -49,7 +49,8 @@ def main() -> int:
         f"{options.runs} runs in {time.monotonic() - started_s:.0f} s: {sum(broken.values())} broke a promise, "
         f"{sum(one.messages for one in found)} messages judged in the others, "
         f"{sum(bool(one.stops) for one in found)} stopped where a record was lost, "
-        f"{sum(len(one.copies) for one in found)} copies of messages whose record retention took"
+        f"{sum(len(one.copies) for one in found)} copies of messages whose record retention took, "
+        f"{sum(one.answered for one in found)} rows judged with answers of shards"
     )
     excused = sum((one.excused for one in found), Counter[str]())
     for said, count in excused.most_common():

@@ -32,6 +32,7 @@ from tests.nasty.mishaps import refusing_hook, slow_hook, slow_sieve
 from tests.nasty.refusing import accept, produce_refused, refuse
 from tests.nasty.restoring import put_back
 from tests.nasty.seeding import Seeding
+from tests.nasty.sharding import ANSWERS, Sharding, without_threads
 from tests.nasty.strangers import Stranger, use_tool
 from tests.nasty.unreadable import UnreadableInput
 from tests.twins import AtOnce, HashSieve, Later
@@ -54,6 +55,10 @@ _LIMITS = (60, 120, DEFAULT_MESSAGE_BYTES)
 _PADS = (50, 150, 1_000)
 
 
+_POSTS_BEFORE_SHARDS = 12
+"""How often posts are written before shards begin to answer."""
+
+
 @dataclass(frozen=True)
 class Found:
     """What a run that broke no promise was like.
@@ -61,6 +66,7 @@ class Found:
     kinds: what it was made of; stops: processes that refused to go on, in their words
     copies: messages that came out although they equal one before them, whose record retention had taken
     excused: what the promises leave open, by cause
+    answered: rows that were judged with answers of shards, once for each segment
     """
 
     seed: int
@@ -69,6 +75,7 @@ class Found:
     stops: tuple[str, ...]
     copies: tuple[str, ...]
     excused: Counter[str]
+    answered: int
 
 
 class NastyChaos(Chaos):
@@ -77,12 +84,14 @@ class NastyChaos(Chaos):
     def __init__(self, seed: int, folder: Path, kinds: Collection[Kind]) -> None:
         chosen = random.Random(seed + 1_000_003)
         self.kinds = frozenset(kind for kind in sorted(kinds) if chosen.random() < 0.6)
+        self.seed = seed
         self.stalled = False
         self.cut_tail = False
         self.seeds: list[Seeding] = []
         self.unborn = 0
         self.is_out = False
         self.strangers: list[Stranger] = []
+        self.sharding: Sharding | None = None
         super().__init__(seed, folder, moves=Kind.MOVES in self.kinds)
         if Kind.LATE in self.kinds:
             self.world.cluster.faults.append_latency_s = lambda: self.random.choice(_LATENCIES_S)
@@ -103,8 +112,18 @@ class NastyChaos(Chaos):
 
     def begin(self) -> None:
         """An app that is seeded goes live after some more actions, or at once."""
+        if Kind.SHARDS in self.kinds:
+            self.kept = str(self.folder)
+            self.sharding = Sharding(self.world, self.random, self.window, self.kept, self.random_hook)
+            self.sharding.tend()
         if Kind.SEED not in self.kinds:
             super().begin()
+            if self.sharding is not None:
+                for _ in range(_POSTS_BEFORE_SHARDS):
+                    self.produce()
+                self.stalled = True
+                self.sharding.begin()
+                self.stalled = False
             return
         self.world.cluster.create(NewTopic(SEEDED, self.random.randint(1, 3)))
         for _ in range(self.random.randint(2, 10)):
@@ -141,6 +160,8 @@ class NastyChaos(Chaos):
             snapshots=self.kept,
             sieve=lambda: HashSieve(self.window),
         )
+        if self.sharding is not None:
+            process.index_config, process.sieves = self.sharding.index_config, self.sharding.sieves()
         self.world.processes.append(process)
         self.seeds.append(process)
         process.hook = self.stalling_hook(process)
@@ -160,9 +181,8 @@ class NastyChaos(Chaos):
         draw = self.random.random
         caseless = Kind.SETTINGS in self.kinds and draw() < 0.4
         quick = Kind.QUICK_SNAPSHOTS in self.kinds and draw() < 0.5
-        sieve = HashSieve
-        if Kind.SLOW_JUDGING in self.kinds:
-            sieve = slow_sieve(self.world.clock, self.random.choice(_JUDGING_S))
+        row_s = self.random.choice(_JUDGING_S) if Kind.SLOW_JUDGING in self.kinds else 0.0
+        sieve = slow_sieve(self.world.clock, row_s) if row_s else HashSieve
         process = self.world.start(
             slot,
             snapshots=self.kept,
@@ -175,6 +195,9 @@ class NastyChaos(Chaos):
                 on_unreadable=self.unreadable.on_unreadable,
             ),
         )
+        if self.sharding is not None:
+            process.index_config = self.sharding.index_config
+            process.sieves = self.sharding.sieves(other=caseless, row_s=row_s)
         process.leaves = Kind.DEFECTS in self.kinds and draw() < 0.7
         process.hook = self.stalling_hook(process)
         return process
@@ -250,6 +273,8 @@ class NastyChaos(Chaos):
             ]
         if Kind.UNREADABLE in self.kinds:
             actions += [(3, lambda: self.unreadable.damage(self.input())), (3, self.unreadable.repair)]
+        if self.sharding is not None:
+            actions += self.sharding.actions()
         if Kind.LIMITS in self.kinds:
             actions += [(2, self.set_limit), (4, self.produce_large)]
         return actions
@@ -385,6 +410,8 @@ class NastyChaos(Chaos):
         topic = self.random.choice(
             [*self.world.topic_ids, OUTPUT, DUPLICATES, DEAD, VERDICTS, LOG.topic, DECISIONS.topic]
         )
+        if self.sharding is not None and self.random.random() < 0.1:
+            topic = ANSWERS
         number = self.random.randrange(len(self.world.cluster.topics[topic].logs))
         self.world.cluster.faults.leaderless.add(Partition(topic, number))
 
@@ -424,6 +451,8 @@ class NastyChaos(Chaos):
         for stranger in self.strangers:
             stranger.leave()
         self.unreadable.repair()
+        if self.sharding is not None:
+            self.sharding.finish()
         if not self.cut_tail:
             if self.unborn:
                 self.finish_seed()
@@ -437,6 +466,11 @@ class NastyChaos(Chaos):
         if self.moved and not self.world.stops:
             self.move_back()
             self.run_until_quiet()
+
+    def tend(self) -> None:
+        super().tend()
+        if self.sharding is not None:
+            self.sharding.tend()
 
     def run_until_quiet(self) -> None:
         """Or until a process refuses to go on."""
@@ -489,7 +523,11 @@ def run(seed: int, folder: Path, kinds: Collection[Kind]) -> Found:
     raises: AssertionError for a message that was lost, came out once too often or is stuck; for a verdict that the
         raw topics contradict; for a stop while nothing that was on record was lost
     """
-    chaos = NastyChaos(seed, folder, kinds)
+    with without_threads():
+        return _judged(NastyChaos(seed, folder, kinds))
+
+
+def _judged(chaos: NastyChaos) -> Found:
     for _ in range(ACTIONS):
         chaos.act()
     chaos.finish()
@@ -508,4 +546,7 @@ def run(seed: int, folder: Path, kinds: Collection[Kind]) -> Found:
     if not chaos.kinds & {Kind.RESTORED, Kind.RETENTION} and not chaos.cut_tail:
         check_rules(world)
     copies = [f"{truth.names[its]}[{number}]@{at}" for its, number, at in truth.copies]
-    return Found(seed, chaos.kinds, len(truth.judgements), tuple(world.stops), tuple(copies), excused)
+    answered = chaos.sharding.answered if chaos.sharding is not None else 0
+    return Found(
+        chaos.seed, chaos.kinds, len(truth.judgements), tuple(world.stops), tuple(copies), excused, answered
+    )

@@ -86,3 +86,7 @@ class Kind(StrEnum):
 
     CLOCKS = "clocks"
     """Clocks of processes are wrong by hours and jump; machines stand still without noticing."""
+
+    SHARDS = "shards"
+    """A near window in segments, for which shards answer: they are killed, freeze and end, two have one name or one has
+    other settings, their store is away or hangs, answers are lost, doubled or damaged."""

@@ -9,7 +9,7 @@ import pytest
 from tests.nasty.chaos import run
 from tests.nasty.kinds import Kind
 
-_SEEDS = (0, 1, 2, 4, 5, 6, 7, 8, 13, 14)
+_SEEDS = (1, 2, 3, 9, 10, 11, 12, 13, 14, 16)
 """Each kind is played by three of them or more."""
 
 
