@@ -7,19 +7,31 @@ one. Then each of the next messages is judged twice, by two sieves with the same
 all segments, the other one is given the answers of the sealed ones, which a `SegmentReader` makes as a shard
 does. Printed are, as medians over batches: the time of a message in each sieve, that of an answer a message
 and segment, what an answer holds, and how many rows the sieve had to look up although they were answered.
-The verdicts of both must be equal. Everything is in memory: reads of a disk are not in these figures.
+The verdicts of both must be equal. In these figures everything is in memory.
+
+Last, each sealed segment is written to a file of which no page is in memory, and some messages are looked up
+in it: pages read from the disk, a message and segment, as the first of them after a start would.
 """
 
 from __future__ import annotations
 
 import argparse
-from statistics import median
+import mmap
+import os
+import resource
+import tempfile
+from concurrent.futures import Future
+from statistics import mean, median
 from time import process_time
+from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.large_window import posted
 from bench.machine import machine_line
+from twinsieve.pipeline.saved.mapped_file import map_arrays
+from twinsieve.pipeline.saved.segment_files import write_segment
 from twinsieve.pipeline.wire.segment_answers import AnswersRecord, BlockAnswer, encode_answers
 from twinsieve.stages.contract import (
     BandLayout,
@@ -33,9 +45,11 @@ from twinsieve.stages.contract import (
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.segment_reader import SegmentReader
 from twinsieve.stages.near.answers import Answer
-from twinsieve.stages.window.segments import SegmentId
+from twinsieve.stages.window.segments import Arrays, SealedSegment, SegmentId
 
 _SEED = 11
+_COLD_ROWS = 25
+"""Messages that are looked up in a file of which nothing is in memory."""
 
 
 class _Measured:
@@ -85,6 +99,44 @@ def _measure(
         raise SystemExit("verdicts differ: this is a fault")
 
 
+def _cold_reads(batch: Batch, sieve: BatchSieve, reader: SegmentReader) -> float:
+    """Pages read from a disk, a message and sealed segment of the sieve."""
+    sealed: list[SealedSegment] = []
+
+    def keep(segment: SealedSegment) -> Future[Arrays]:
+        sealed.append(segment)
+        return Future()
+
+    sieve.near.segments.seal_into(keep)
+    with tempfile.TemporaryFile(dir=os.curdir) as file:
+        return mean(_read_pages(batch, segment, reader, file) for segment in sealed)
+
+
+def _read_pages(batch: Batch, sealed: SealedSegment, reader: SegmentReader, file: BinaryIO) -> float:
+    file.seek(0)
+    file.truncate()
+    write_segment(file, "", sealed)
+    file.flush()
+    os.fsync(file.fileno())
+    arrays = map_arrays(file.fileno(), "segment", "", None).arrays
+    segment = reader.add(sealed._replace(arrays=arrays))
+    reader.answer(batch.slice(0, 0), segment)
+    _mapping_of(arrays["buckets"]).madvise(mmap.MADV_DONTNEED)
+    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+    reader.answer(batch, segment)
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_majflt - before) / len(batch)
+
+
+def _mapping_of(array: NDArray[np.generic]) -> mmap.mmap:
+    owner: object = array
+    while not isinstance(owner, mmap.mmap):
+        owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
+        if owner is None:
+            raise SystemExit("not mapped from a file")
+    return owner
+
+
 def main() -> None:
     """Print machine and figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -105,6 +157,7 @@ def main() -> None:
         left -= len(each.batch)
         if left <= 0:
             break
+    cold = _cold_reads(each.batch.slice(0, _COLD_ROWS), answered, reader)
     print(machine_line())
     print(
         f"{options.kept:,} kept in {len(answered.sealed_ids())} sealed segments; "
@@ -116,6 +169,7 @@ def main() -> None:
         f"{found.copies / found.asked:.4f} copies, {found.bytes / found.asked:.1f} bytes on the wire; "
         f"left to whoever judges: {found.unanswered / found.asked:.2e}\n"
         f"looked up although answered: {answered.near.left_rows:,} of {answered.near.answered_rows:,}\n"
+        f"pages read from a file of which nothing is in memory: {cold:.1f} a message and segment\n"
         "verdicts equal"
     )
 

@@ -37,7 +37,10 @@ ANSWER_US = 0.4
 TAKE_US = 0.1
 """µs of the index for a message and a segment that is answered for."""
 ANSWER_BYTES = 0.6
-"""Bytes of answers a message and segment. All three: `python -m bench.shards`."""
+"""Bytes of answers a message and segment."""
+CANDIDATE_PAGES = 6
+"""Pages of tags, records and texts that a look-up in a file reads for a message and segment, beside one for
+each bucket. All four: `python -m bench.shards`."""
 
 _PROGRAM = 512 << 20
 """Python, its packages, clients and what is decoded."""
@@ -68,8 +71,8 @@ class Plan:
     segments: sealed ones; most: of these, those of the shard that has the most, with `near.replicas` of each
     index, shard: what the machine of the index needs, and each of those of shards
     index_memory: bytes that the index may have as `state.memory`, for segments that no shard answers for
-    alone_us: µs of the index for a message while no shard answers; cold_reads: pages that it may read from
-        its disk for one then
+    alone_us: µs of the index for a message while no shard answers; cold_reads: pages that it reads from its
+        disk for one then, if none of them is in memory
     """
 
     keys: Mapping[str, str]
@@ -109,8 +112,8 @@ def plan_lines(plan: Plan) -> list[str]:
         f"{plan.segments:,} full segments; the shard that has the most answers for some {plan.most:,}",
         *rows,
         "state.dir is a folder that all machines have mounted, or an address; it holds the window, too",
-        f"while no shard answers, the index takes {plan.alone_us:,.0f} µs a message, and reads up to "
-        f"{plan.cold_reads:,} pages of its disk for one",
+        f"while no shard answers, the index takes {plan.alone_us:,.0f} µs a message, and reads some "
+        f"{plan.cold_reads:,} pages of its disk for one if none is in memory",
     ]
     return [*as_yaml(plan.keys).splitlines(), *(f"# {line}" for line in lines)]
 
@@ -195,7 +198,7 @@ def _with_segments(
         shard,
         max(0, asked.usable - beside) // _MIB * _MIB,
         first_us + sealed * each_us,
-        sealed * (look_ups(config) + 1),
+        sealed * (look_ups(config) + CANDIDATE_PAGES),
     )
 
 
