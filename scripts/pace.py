@@ -1,6 +1,6 @@
 """How many million additions a second each of two processes does that run at once: `python3 scripts/pace.py`.
 
-A machine with two free cores does 12 to 25. Where it is far less, others take the cores away, for tenths of a
+A machine with two free cores does some 20. Where it is far less, others take the cores away, for tenths of a
 second at a time: real brokers then drop their clients, and the tests take hours.
 """
 
