@@ -46,6 +46,7 @@ from twinsieve.pipeline.worker.backoff import Refused
 from twinsieve.pipeline.worker.config import WorkerConfig
 from twinsieve.pipeline.worker.record_reader import RecordReader
 from twinsieve.pipeline.worker.worker import Worker
+from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError
 
 LOG = Partition("app.fingerprints", 0)
@@ -179,6 +180,8 @@ class World:
         self.lost_decisions: list[Entry] = []
         self.taken: list[Taken] = []
         self.stops: list[str] = []
+        self.copies_are = Kind.EXACT
+        """The verdict on a copy."""
 
     def produce(
         self, topic: str, partition: int, values: Sequence[bytes | None], key: bytes | None = b"k"

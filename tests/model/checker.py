@@ -250,7 +250,7 @@ def _check_judgement(
         and (truth.lost(each.place, by_ms) or truth.taken)
         and sum(later in known for later in kept[n + 1 :]) < window
     ]
-    assert said.kind in (Kind.EXACT, Kind.NEAR), f"{where}: {said}"
+    assert said.kind is truth.raw.world.copies_are, f"{where}: {said}"
     assert said.leader in [*perhaps, *(each.place for each in sure[:1])], (
         f"{where}: leader {said.leader}, plain loop {sure or 'unique'}"
     )

@@ -38,6 +38,7 @@ from twinsieve.stages.contract import (
     Batch,
     Differences,
     ExactConfig,
+    Kind,
     NearConfig,
     SieveConfig,
     Verdicts,
@@ -197,7 +198,9 @@ class Sharding:
         self._is_over = False
         """Whether all shards are gone for good."""
         self.answered = 0
-        self.index_config = replace(INDEX, answers=AnswersConfig(ANSWERS, draw.choice(_PATIENCE_S)))
+        self._patience_s = draw.choice(_PATIENCE_S)
+        self.index_config = replace(INDEX, answers=AnswersConfig(ANSWERS, self._patience_s))
+        world.copies_are = Kind.NEAR
         world.cluster.create(NewTopic(ANSWERS, draw.randint(1, 3)))
 
     def _config(self, *, other: bool) -> SieveConfig:
@@ -249,7 +252,7 @@ class Sharding:
             member=Names(APP).member(slot, JOB),
             index=INDEX_GROUP,
             replicas=self._replicas,
-            patience_s=self.index_config.answers.patience_s if self.index_config.answers else 0.0,
+            patience_s=self._patience_s,
             grace_s=self._grace_s,
             check_s=3.0,
         )
