@@ -314,8 +314,7 @@ class Ledger:
 
     def has_new(self, block: Block) -> bool:
         """Whether a block, entered or not, has a readable row that was not judged yet."""
-        number = self.topic_number(block.topic_id)
-        book = None if number is None else self.books.get((number, block.number))
+        book = self._known_book(block)
         readable = block.offsets[block.kinds == RowKind.READABLE]
         return bool(len(readable)) and (book is None or not book.judged.contain(readable).all())
 
@@ -352,12 +351,16 @@ class Ledger:
             earlier sessions asked for: in its own partition only the start block can be among these blocks,
             for it reports everything before it as emitted
         """
-        number = self.topic_number(block.topic_id)
-        book = None if number is None else self.books.get((number, block.number))
-        if book is None or number is None or (book.began >= 0 and self._namesakes(number)):
+        book = self._known_book(block)
+        if book is None or (book.began >= 0 and self._namesakes(self.number_of(block))):
             return False
         span = spans.get((block.topic_id, block.number))
         return span is None or (block.emitted_to <= span[0] and span[1] <= block.first)
+
+    def _known_book(self, block: Block) -> Book | None:
+        """The book of a block, None if no block of its partition was entered."""
+        number = self.topic_number(block.topic_id)
+        return None if number is None else self.books.get((number, block.number))
 
     def book(self, block: Block) -> Book:
         """The book of a block that was entered."""
