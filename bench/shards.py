@@ -19,7 +19,6 @@ import argparse
 import mmap
 import os
 import resource
-import tempfile
 from concurrent.futures import Future
 from statistics import mean, median
 from time import process_time
@@ -31,7 +30,7 @@ from numpy.typing import NDArray
 from bench.large_window import posted
 from bench.machine import machine_line
 from twinsieve.pipeline.saved.mapped_file import map_arrays
-from twinsieve.pipeline.saved.segment_files import write_segment
+from twinsieve.pipeline.saved.segment_files import scratch_file, write_segment
 from twinsieve.pipeline.wire.segment_answers import AnswersRecord, BlockAnswer, encode_answers
 from twinsieve.stages.contract import (
     BandLayout,
@@ -108,7 +107,8 @@ def _cold_reads(batch: Batch, sieve: BatchSieve, reader: SegmentReader) -> float
         return Future()
 
     sieve.near.segments.seal_into(keep)
-    with tempfile.TemporaryFile(dir=os.curdir) as file:
+    # Not in the folder of the system, which may be in memory.
+    with scratch_file(os.curdir) as file:
         return mean(_read_pages(batch, segment, reader, file) for segment in sealed)
 
 
