@@ -1,7 +1,7 @@
 """How many million additions a second each of two processes does that run at once: `python3 scripts/pace.py`.
 
-A machine with two free cores does some 20. Where it is far less, others take the cores away, for tenths of a
-second at a time: real brokers then drop their clients, and the tests take hours.
+One process alone did some 20 on a quiet machine with two cores. Where two do far less, others take the cores
+away, for tenths of a second at a time: real brokers then drop their clients, and the tests take hours.
 """
 
 import subprocess
