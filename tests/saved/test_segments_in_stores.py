@@ -98,8 +98,12 @@ def test_a_store_that_does_not_take_a_segment_stops_nothing(
         return file
 
     monkeypatch.setattr(store, "create", created)
-    assert life.judge(posts, 400) == expected[:400]
-    life.journal.segments.scratch._writer.submit(int).result()
+    if fault == "hangs":
+        assert life.judge(posts, 400) == expected[:400]
+        life.journal.segments.scratch._writer.submit(int).result()
+    else:
+        # One batch could move the window past segments before their turn comes, and nobody wants those.
+        assert judged(life, posts, 400) == expected[:400]
     assert life.judge(posts, 1) == expected[400:401]
     assert life.sieve.stats().bytes_mapped > 0, "its memory is free all the same"
     files = life.save()
