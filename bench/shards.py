@@ -9,8 +9,9 @@ does. Printed are, as medians over batches: the time of a message in each sieve,
 and segment, what an answer holds, and how many rows the sieve had to look up although they were answered.
 The verdicts of both must be equal. In these figures everything is in memory.
 
-Last, each sealed segment is written to a file of which no page is in memory, and some messages are looked up
-in it: pages read from the disk, a message and segment, as the first of them after a start would.
+Last, for some messages: the candidates in each sealed segment, that is texts that are read and compared; and
+each segment is written to a file of which no page is in memory, and they are looked up in it: pages read from
+the disk, a message and segment, as the first of them after a start would.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import argparse
 import mmap
 import os
 import resource
+from collections.abc import Sequence
 from concurrent.futures import Future
 from statistics import mean, median
 from time import process_time
@@ -33,6 +35,7 @@ from twinsieve.pipeline.saved.mapped_file import map_arrays
 from twinsieve.pipeline.saved.segment_files import scratch_file, write_segment
 from twinsieve.pipeline.wire.segment_answers import AnswersRecord, BlockAnswer, encode_answers
 from twinsieve.stages.contract import (
+    NO_TIME,
     BandLayout,
     Batch,
     ExactConfig,
@@ -42,11 +45,19 @@ from twinsieve.stages.contract import (
     Window,
 )
 from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.near_rules import NO_WINDOW, NearRules
 from twinsieve.stages.judge.segment_reader import SegmentReader
+from twinsieve.stages.kernel import ZERO
 from twinsieve.stages.near.answers import Answer
-from twinsieve.stages.window.segments import Arrays, SealedSegment, SegmentId
+from twinsieve.stages.near.look_up import look_up
+from twinsieve.stages.near.matches import NO_MATCH, new_copies, new_matches
+from twinsieve.stages.near.propose import Begin
+from twinsieve.stages.window.chunk import rows, whole_batch
+from twinsieve.stages.window.segments import Arrays, SealedSegment, Segment, SegmentId
 
 _SEED = 11
+_SOME = 200
+"""Messages whose candidates are counted."""
 _COLD_ROWS = 25
 """Messages that are looked up in a file of which nothing is in memory."""
 
@@ -96,6 +107,23 @@ def _measure(
     found.alone_us.append(1e6 * (process_time() - begun) / rows)
     if not _same(with_answers, without):
         raise SystemExit("verdicts differ: this is a fault")
+
+
+def _candidates(batch: Batch, config: SieveConfig, segments: Sequence[Segment]) -> float:
+    """Kept texts that are compared with a message, a message and segment."""
+    rules = NearRules(config)
+    scratch, whole, counts = rules.scratch(), whole_batch(batch, config.layout, config.scoped), []
+    for row in range(len(batch)):
+        chunk = rows(whole, row, row + 1)
+        for segment in segments:
+            room = segment.ring.kept - segment.first
+            matches = new_matches(1, room)
+            matches.heads[0] = NO_MATCH
+            index = rules.index(segment, Begin(segment.first, NO_TIME), NO_WINDOW)
+            scratch.found.counts[0] = 0
+            look_up(ZERO, 1, chunk, index, scratch, matches, new_copies(0), ZERO, room)
+            counts.append(int(scratch.found.counts[0]))
+    return mean(counts)
 
 
 def _cold_reads(batch: Batch, sieve: BatchSieve, reader: SegmentReader) -> float:
@@ -157,6 +185,7 @@ def main() -> None:
         left -= len(each.batch)
         if left <= 0:
             break
+    candidates = _candidates(each.batch.slice(0, _SOME), config, answered.near.segments.sealed)
     cold = _cold_reads(each.batch.slice(0, _COLD_ROWS), answered, reader)
     print(machine_line())
     print(
@@ -169,6 +198,7 @@ def main() -> None:
         f"{found.copies / found.asked:.4f} copies, {found.bytes / found.asked:.1f} bytes on the wire; "
         f"left to whoever judges: {found.unanswered / found.asked:.2e}\n"
         f"looked up although answered: {answered.near.left_rows:,} of {answered.near.answered_rows:,}\n"
+        f"candidates: {candidates:.2f} a message and segment\n"
         f"pages read from a file of which nothing is in memory: {cold:.1f} a message and segment\n"
         "verdicts equal"
     )
