@@ -38,7 +38,7 @@ def _seen_on_a_terminal(root: Path, *arguments: str | Path) -> tuple[int, str]:
             if not piece:
                 break
             seen += piece
-        code = running.wait(120)
+        code = running.wait(300)
     os.close(master)
     return code, seen.decode()
 

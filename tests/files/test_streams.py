@@ -131,7 +131,7 @@ _PACKERS: dict[str, Callable[[], Any]] = {
     "bzip2": lambda: _Whole(bz2.compress),
     "xz": lambda: _Whole(lzma.compress),
 }
-_HELD_BACK_S = 20
+_HELD_BACK_S = 300
 _TRICKLED = {
     "jsonl": (b"", b'{"text": "%s"}\n'),
     "json": (b"", b'{"text": "%s"}\n'),

@@ -23,7 +23,7 @@ def drawing() -> bytes:
 def test_same_drawing_gives_the_same_bytes_in_another_process_too() -> None:
     mine = drawing()
     code = "import sys; from tests.pages.test_plots import drawing; sys.stdout.buffer.write(drawing())"
-    other = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=120)
+    other = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=300)
     assert other.stdout == mine == drawing()
     assert other.stderr == b""
 
@@ -51,6 +51,6 @@ def test_pyplot_is_not_loaded_and_a_home_that_cannot_be_written_gives_no_warning
     code = "import sys; from tests.pages.test_plots import drawing; drawing(); print('matplotlib.pyplot' in sys.modules)"
     nowhere = {"HOME": "/proc/none", "PATH": "/usr/bin", "PYTHONPATH": ":".join(sys.path)}
     ran = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, timeout=120, env=nowhere
+        [sys.executable, "-c", code], check=True, capture_output=True, timeout=300, env=nowhere
     )
     assert (ran.stdout, ran.stderr) == (b"False\n", b"")

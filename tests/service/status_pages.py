@@ -18,7 +18,7 @@ from twinsieve.pipeline.status_pages import server as status_pages
 from twinsieve.pipeline.status_pages.figures import StatusFigures
 from twinsieve.pipeline.status_pages.server import LogTail, StatusPages, StatusServer
 
-_TIMEOUT_S = 60
+_TIMEOUT_S = 300
 
 
 def pages_listening(monkeypatch: pytest.MonkeyPatch) -> list[int]:

@@ -20,7 +20,7 @@ from twinsieve.pipeline.status_pages.figures import StatusFigures
 from twinsieve.pipeline.status_pages.server import LogTail, StatusPages, StatusServer
 from twinsieve.stages.errors import UsageError
 
-_TIMEOUT_S = 60
+_TIMEOUT_S = 300
 
 
 class _Pages:

@@ -273,7 +273,7 @@ def test_a_seed_ends_when_its_app_goes_live(settings: Settings, cluster: MemoryC
     group = Names("t").seed
     wait_for(lambda: group in cluster.groups and bool(cluster.groups[group].members), "the seed has joined")
     cluster.group(Names("t").workers).offsets[Partition("posts", 0)] = begun(cluster)
-    thread.join(60)
+    thread.join(300)
     assert not thread.is_alive()
     assert str(ended[0]).startswith(
         "app t was started by `run` during its seed (group t.workers has offsets)"

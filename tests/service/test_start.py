@@ -63,7 +63,7 @@ class _Gate:
         (self.asked_again if self.asked.is_set() else self.asked).set()
         if self.error is not None and not self.opened.is_set():
             raise self.error
-        assert self.opened.wait(60), "left behind"
+        assert self.opened.wait(300), "left behind"
         return MemoryBroker(cluster)
 
 
@@ -93,7 +93,7 @@ def _phase(running: Scraped) -> str:
 
 def test_a_process_whose_broker_is_silent_answers_is_healthy_and_not_ready(start: _Start) -> None:
     running = start(gate := _Gate(), role="index", dry_run=True)
-    assert gate.asked.wait(60)
+    assert gate.asked.wait(300)
     running.clock.sleep(10_000.0)
     assert running.page("/healthz") == (200, "ok\n")
     assert running.page("/readyz") == (503, "waiting for broker: localhost:9092\n")
@@ -105,7 +105,7 @@ def test_a_process_whose_broker_is_silent_answers_is_healthy_and_not_ready(start
 
 def test_a_process_whose_broker_is_silent_can_be_stopped(start: _Start) -> None:
     running = start(gate := _Gate())
-    assert gate.asked.wait(60)
+    assert gate.asked.wait(300)
     running.service.end()
     assert not gate.opened.is_set(), "the question is left behind unanswered"
 
@@ -115,7 +115,7 @@ def test_a_broker_that_refuses_is_asked_until_it_answers(
 ) -> None:
     caplog.set_level(logging.INFO, "twinsieve")
     running = start(gate := _Gate(BrokerError(_AWAY, retryable=True)))
-    assert gate.asked_again.wait(60)
+    assert gate.asked_again.wait(300)
     assert running.status("/healthz") == 200
     assert running.page("/readyz") == (503, f"waiting for broker: {_AWAY}\n")
     gate.opened.set()
@@ -153,7 +153,7 @@ def test_a_role_that_is_not_ready_is_named(start: _Start) -> None:
     def hook(step: str) -> None:
         if step == "consumer.poll.before":
             polled.set()
-            goes_on.wait(60)
+            goes_on.wait(300)
 
     class Hooked(_Gate):
         def __call__(self, cluster: MemoryCluster) -> MemoryBroker:
@@ -161,7 +161,7 @@ def test_a_role_that_is_not_ready_is_named(start: _Start) -> None:
 
     running = start(Hooked(), role="worker")
     try:
-        assert polled.wait(60)
+        assert polled.wait(300)
         assert running.page("/readyz") == (503, "worker: starting, not ready (joins its group)\n")
         assert _phase(running) == "running"
     finally:
@@ -170,7 +170,7 @@ def test_a_role_that_is_not_ready_is_named(start: _Start) -> None:
 
 def test_a_broker_that_refuses_can_be_left(start: _Start) -> None:
     running = start(gate := _Gate(BrokerError(_AWAY, retryable=True)))
-    assert gate.asked_again.wait(60)
+    assert gate.asked_again.wait(300)
     running.service.end()
 
 
@@ -225,9 +225,9 @@ def test_a_seed_waits_for_a_broker_too_and_can_be_stopped(settings: Settings, cl
         )
     )
     seeding.start()
-    assert gate.asked_again.wait(60)
+    assert gate.asked_again.wait(300)
     stop.set()
-    seeding.join(60)
+    seeding.join(300)
     assert [result.finished for result in results] == [False]
 
 
