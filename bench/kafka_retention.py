@@ -177,7 +177,7 @@ class Outcome:
 
 def retention(client: str, seconds: float, rate: float, seed: int, *, keep_logs: bool = False) -> Outcome:
     """What the checker found."""
-    with Cluster(3, _BROKER).start() as cluster:
+    with Cluster(3, _BROKER, mortal=True).start() as cluster:
         app = f"kept-{client[:2]}"
         deployment = Deployment(
             cluster.bootstrap,

@@ -25,6 +25,7 @@ class Cluster:
 
     extra: properties that every node gets besides the usual ones
     lives_long: its brokers take minutes of a core to compile themselves well, for runs of minutes under load
+    mortal: its brokers are killed and come back, or others take over from them
     apart: a lone controller beside the brokers, which lives on when they are killed; else each broker is one too
     """
 
@@ -35,6 +36,7 @@ class Cluster:
         *,
         apart: bool = False,
         lives_long: bool = False,
+        mortal: bool = False,
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="twinsieve-kafka-"))
         clients = free_ports(nodes)
@@ -50,6 +52,7 @@ class Cluster:
             held = {name: f"{name}://127.0.0.1:{port}" for name, port in ports.items() if port is not None}
             properties = {
                 **_topic_defaults(replicas=min(nodes, 3)),
+                **(_SHORT_SESSIONS if mortal else _LONG_SESSIONS),
                 "process.roles": ",".join(roles[name] for name in held),
                 "node.id": str(number),
                 "controller.quorum.voters": voters,
@@ -174,6 +177,12 @@ class SecureCluster(Cluster):
         shutil.rmtree(self._certificates_folder, ignore_errors=True)
 
 
+_SHORT_SESSIONS = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "400"}
+"""A killed node may register again only when its old session has ended (9 s by default), and that begins anew
+with the node. Shorter, and a node that a busy machine holds up loses its partitions."""
+_LONG_SESSIONS = {"broker.session.timeout.ms": "60000", "broker.heartbeat.interval.ms": "2000"}
+"""A node that is never killed keeps its partitions, whatever holds the machine up. Without them it serves
+nobody, and each return loads the coordinators again, which holds a starved machine up for longer."""
 _SEGMENT_BYTES = 1 << 20
 _APPENDED = ("listeners", "advertised.listeners", "listener.security.protocol.map")
 
@@ -189,10 +198,6 @@ def _topic_defaults(replicas: int) -> dict[str, str]:
         "transaction.state.log.min.isr": in_sync,
         "transaction.state.log.num.partitions": "4",
         "group.initial.rebalance.delay.ms": "0",
-        # A killed node may register again only when its old session has ended (9 s by default), and that
-        # begins anew with the node. Shorter, and a node that a busy machine holds up loses its partitions.
-        "broker.session.timeout.ms": "2000",
-        "broker.heartbeat.interval.ms": "400",
         # A lone node that was killed loads its coordinators twice when it is back. If the first load is still
         # on its way when the second begins, Kafka 4.2 serves groups from half of it: members and offsets of
         # before (docs/GUARANTEES.md). Logs that stay small load at once.

@@ -64,14 +64,14 @@ def _shared() -> Iterator[_Shared]:
 @pytest.fixture
 def mortal_broker(_shared: _Shared, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """One broker that tests may kill, freeze and restart; it must run again when a test ends."""
-    yield _shared.lend("mortal_broker", Cluster)
+    yield _shared.lend("mortal_broker", lambda: Cluster(mortal=True))
     _shared.give_back("mortal_broker", request.node)
 
 
 @pytest.fixture
 def three_brokers(_shared: _Shared, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """Three brokers, replication 3, two in-sync replicas needed; tests may kill one at a time."""
-    yield _shared.lend("three_brokers", lambda: Cluster(3))
+    yield _shared.lend("three_brokers", lambda: Cluster(3, mortal=True))
     _shared.give_back("three_brokers", request.node)
 
 

@@ -15,7 +15,7 @@ def outage(
     client: str, seconds: float, rate: float, *, keep_logs: bool = False
 ) -> tuple[Findings, dict[str, int], bool]:
     """What the checker found, log lines of each process while the broker was away, and whether all live."""
-    with Cluster().start() as cluster:
+    with Cluster(mortal=True).start() as cluster:
         app = f"outage-{client[:2]}"
         deployment = Deployment(cluster.bootstrap, client, app)
         deployment.create_topics()

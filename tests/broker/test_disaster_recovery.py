@@ -84,7 +84,7 @@ def restore(node: Node, folder: Path) -> None:
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
     """One node, whose disk is copied."""
-    with Cluster().start() as made:
+    with Cluster(mortal=True).start() as made:
         yield made
 
 
