@@ -102,6 +102,7 @@ class Segment:
 
     messages: how many it was made for; the number of buckets depends on it
     positions: int64[2], smallest and greatest position of its messages
+    is_mapped: it uses a file; came_from_file: it never was in memory alone, and has all messages of that file
     """
 
     def __init__(self, ring: Ring, table: BucketTable, messages: int) -> None:
@@ -111,6 +112,7 @@ class Segment:
         self.positions = np.array([np.iinfo(np.int64).max, np.iinfo(np.int64).min])
         self.pushed_out = PushedOut()
         self.is_mapped = False
+        self.came_from_file = False
         self._mapping: Future[Arrays] | None = None
         self._spare: Arrays = {}
         """Arrays of its file in place of which it uses memory."""
@@ -134,7 +136,10 @@ class Segment:
     @property
     def first(self) -> int:
         """Kept index of its first message. A window that began inside the segment, or was enlarged, does not
-        hold those before."""
+        hold those before. One that came from a file begins with that file, wherever the window begins: so all
+        processes that use the file call the segment the same."""
+        if self.came_from_file:
+            return self.ring.first
         return max(self.ring.first, int(self.ring.columns.counters[OLDEST]))
 
     def note_positions(self, positions: NDArray[np.int64]) -> None:
@@ -312,6 +317,7 @@ class SegmentShape:
             raise DamagedError(f"a segment for {sealed.messages} messages has other records")
         segment = self.new(counters, sealed.first, sealed.messages)
         segment.ring.end = sealed.end
+        segment.came_from_file = True
         segment.check(sealed.arrays)
         segment.map(sealed.arrays)
         segment.give_up_memory()

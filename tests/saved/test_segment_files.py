@@ -23,6 +23,7 @@ from twinsieve.pipeline.saved.segment_files import ScratchSegments, Uncached
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.segment_reader import SegmentReader
 
 __all__ = ["posts", "small_pieces"]
 
@@ -122,6 +123,25 @@ def test_no_memory_is_held_for_segments_that_others_answer_for(posts: Batch, tmp
     assert life.sieve.hold(answered) is None
     assert [segment for segment in mapped if segment.holds_memory] == left
     assert judged(life, posts, len(posts) - 500) == expected[500:]
+
+
+def test_after_a_restart_answers_fit_the_segment_in_which_the_window_begins(
+    posts: Batch, tmp_path: Path
+) -> None:
+    """Who answers for its file has all that is in it."""
+    expected = table(BatchSieve(CONFIG).judge(posts))
+    life, reader = Life(storage_at(str(tmp_path)), CONFIG), SegmentReader(CONFIG)
+    judged(life, posts, 500)
+    while life.sieve.sealed_ids()[0].first >= life.sieve.stats().kept - CONFIG.near.window.messages:
+        judged(life, posts, 30)
+    with SavedFiles(life.storage, life.save(), "") as files:
+        held = [reader.add(sealed) for sealed in files.segments()]
+    life.restore()
+    part = posts.slice(life.at, life.at + 30)
+    answers = {segment.id: reader.answer(part, segment) for segment in held}
+    assert life.sieve.sealed_ids() == list(answers)
+    assert table(life.sieve.judge(part, answers=answers)) == expected[life.at : life.at + 30]
+    assert (life.sieve.near.answered_rows, life.sieve.near.left_rows) == (30 * len(held), 0)
 
 
 def test_segments_that_become_full_in_a_restore_are_written(posts: Batch, tmp_path: Path) -> None:
