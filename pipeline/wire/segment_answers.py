@@ -68,8 +68,9 @@ class BlockAnswer(NamedTuple):
         """Whether two say the same of a block; one without an answer says nothing."""
         if self.answer is None or other.answer is None:
             return True
-        pairs = zip(self.answer, other.answer, strict=True)
-        return self.rows == other.rows and all(np.array_equal(a, b) for a, b in pairs)
+        return self.rows == other.rows and all(
+            np.array_equal(getattr(self.answer, name), getattr(other.answer, name)) for name in Answer._fields
+        )
 
 
 @dataclass(frozen=True, slots=True)
