@@ -2,6 +2,7 @@
 
     python -m bench.kafka_shards cost [--kept 4000000] [--segments 16] [--client confluent]
     python -m bench.kafka_shards pauses|latency [--kept 400000] …
+    python -m bench.kafka_shards verdicts [--kept 20000] [--segments 4] [--posts FILE.jsonl.gz …]
 
 The index, a worker and three shards are processes of their own, on this machine; generated posts. The near
 window is filled first, so that it has the full segments that were asked for.
@@ -12,17 +13,24 @@ two in turn. Memory is the index's RssAnon.
 pauses: the longest silence of the outputs at --rate while nothing happens, and while shards join, leave,
 restart one after the other, are killed and frozen, with one and with two replicas.
 latency: from a message's send to its read-committed arrival, in turn without and with shards.
+verdicts: posts of each file, and posts with a counter, go through an app with shards in one order; each must
+come out where one plain loop with the same window puts it, with the leader that it names. The window is empty
+first.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import re
 import signal
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import orjson
 
 from bench.kafka_throughput import progress
 from bench.machine import cpu_seconds, machine_line
@@ -31,13 +39,19 @@ from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
 from tests.broker.load import Load
 from tests.broker.server import free_ports
+from tests.twins import batch_of
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.settings.model import KafkaSettings, Settings
+from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 _LIMIT_S = 1_800.0
 _SHARDS = ("s1", "s2", "s3")
 _MEMORY = "8GiB"
+_PART = 1_000
+"""Messages that are written at once for verdicts."""
 
 
 class App:
@@ -73,7 +87,7 @@ class App:
         for member in _SHARDS if shards else ():
             self.start(member, "shard")
         _wait(lambda: metric(self.ports["index"], "twinsieve_index_live") == 1.0, "no index judges")
-        if shards:
+        if shards and self.kept():
             self.post(200)
             _wait(self.is_answered, "shards do not answer for all segments")
 
@@ -306,18 +320,75 @@ def latency(bootstrap: str, options: argparse.Namespace) -> None:
         app.deployment.close(keep_logs=options.keep_logs)
 
 
+def verdicts(bootstrap: str, options: argparse.Namespace) -> None:
+    """Compare with a plain loop; exit code 1 if a message came out elsewhere, or named another leader."""
+    with tempfile.TemporaryDirectory() as folder:
+        counter = Path(folder, "counter.jsonl.gz")
+        texts = (
+            f"第{number}天打卡坚持早起读书学习加油努力，{number % 97}号" for number in range(options.messages)
+        )
+        counter.write_bytes(gzip.compress(b"".join(orjson.dumps({"text": text}) + b"\n" for text in texts)))
+        wrong = [_verdicts(bootstrap, options, file) for file in (counter, *options.posts)]
+    raise SystemExit(any(wrong))
+
+
+def _verdicts(bootstrap: str, options: argparse.Namespace, posts: Path) -> int:
+    """Messages of a file whose verdicts differ."""
+    name = posts.name.partition(".")[0]
+    app = App(bootstrap, options.client, name, options.kept, options.segments)
+    lines = gzip.decompress(posts.read_bytes()).splitlines()[: options.messages]
+    watcher = Watcher(bootstrap, app.deployment.outputs)
+    try:
+        app.run(shards=True)
+        part = Path(app.deployment.folder, "part.jsonl.gz")
+        for low in range(0, len(lines), _PART):
+            # Shards have each segment before many rows are asked of it.
+            _wait(app.is_answered, "shards do not answer for all segments")
+            those = lines[low : low + _PART]
+            part.write_bytes(gzip.compress(b"\n".join(those)))
+            # All into one partition, so that they have one order.
+            Load(bootstrap, f"{name}.in", len(those), posts=part, partitions=1).run()
+            progress(bootstrap, f"{name}.workers", f"{name}.in", low + len(those), _LIMIT_S)
+        in_thread(watcher.run)
+        _wait(lambda: len(watcher.seen) >= len(lines), "not all came out")
+        left = metric(app.ports["index"], "twinsieve_index_left_rows_total")
+        taken = metric(app.ports["index"], "twinsieve_index_answered_rows_total")
+        watcher.stop.set()
+    finally:
+        app.deployment.close(keep_logs=options.keep_logs)
+    settings = Settings.model_validate(app.deployment.settings)
+    scheme = judging_scheme_of(settings)
+    batch = batch_of(*scheme.read([orjson.loads(line)["text"] for line in lines]))
+    plain = BatchSieve(sieve_config(settings, scheme.scheme_id)).judge(batch)
+    wrong = 0
+    for row in range(len(lines)):
+        (seen,) = watcher.seen[0, row]
+        leader = (0, int(plain.leaders[row])) if plain.kinds[row] != Kind.UNIQUE else None
+        wrong += (seen.topic == app.deployment.outputs[0], seen.leader) != (leader is None, leader)
+    unique = int((plain.kinds == Kind.UNIQUE).sum())
+    print(
+        f"{name}, {options.client}: {len(lines):,} messages, {unique:,} unique, {wrong:,} not as in one "
+        f"plain loop; {left:,.0f} of {taken:,.0f} rows (times segments) looked up although answered",
+        flush=True,
+    )
+    return wrong
+
+
 def main() -> None:
     """Print machine, input and what was asked for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["cost", "pauses", "latency"])
+    parser.add_argument("what", choices=["cost", "pauses", "latency", "verdicts"])
     parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
     parser.add_argument("--kept", type=int, default=4_000_000)
     parser.add_argument("--segments", type=int, default=16)
-    parser.add_argument("--messages", type=int, default=200_000, help="of each run of cost")
+    parser.add_argument(
+        "--messages", type=int, default=200_000, help="of each run of cost; at most, of each file of verdicts"
+    )
     parser.add_argument("--rate", type=float, default=1_000.0)
     parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--posts", type=Path, nargs="*", default=[], help="files for verdicts")
     parser.add_argument("--keep-logs", action="store_true")
     options = parser.parse_args()
     print(
@@ -325,7 +396,8 @@ def main() -> None:
         flush=True,
     )
     with Cluster().start() as cluster:
-        {"cost": cost, "pauses": pauses, "latency": latency}[options.what](cluster.bootstrap, options)
+        parts = {"cost": cost, "pauses": pauses, "latency": latency, "verdicts": verdicts}
+        parts[options.what](cluster.bootstrap, options)
 
 
 if __name__ == "__main__":
