@@ -12,24 +12,23 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import time
-from concurrent.futures import Future
 from io import BufferedReader
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from bench.large_window import posted, status_mib
 from bench.machine import machine_line
+from bench.shards import sealed_by
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.saved.manifest import Holds, StateFile
 from twinsieve.pipeline.saved.segment_files import write_segment
 from twinsieve.pipeline.saved.storage import Storage
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.named_files import file_system, store_error
+from twinsieve.pipeline.settings.named_files import store_error
 from twinsieve.pipeline.settings.segment_bytes import hot_bytes, segment_parts
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.shards.holdings import HeldSnapshots
@@ -37,14 +36,14 @@ from twinsieve.pipeline.sizing.estimate import Texts
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.segment_reader import SegmentReader
-from twinsieve.stages.window.segments import Arrays, SealedSegment
+from twinsieve.stages.window.segments import SealedSegment
 
 _SEED = 12
 _ROWS = 1_000
 
 
 class _Slow(BufferedReader):
-    """A file that gives so many bytes a second."""
+    """A file whose reads take the time in which a store sends their bytes."""
 
     bytes_a_second = 0.0
     end_s = 0.0
@@ -59,14 +58,12 @@ class _Slow(BufferedReader):
 
 
 class _SlowStore(LocalFileSystem):  # type: ignore[misc]
+    """Files of a folder as if they were not on this machine: they are copied before they are mapped."""
+
     protocol = "slow"
 
-    @classmethod
-    def _strip_protocol(cls, path: Any) -> Any:
-        return super()._strip_protocol(str(path).removeprefix("slow://"))
-
     def open(self, path: str, *_: Any, **__: Any) -> Any:
-        return _Slow(open(self._strip_protocol(path), "rb", buffering=0), 1 << 20)
+        return _Slow(open(path, "rb", buffering=0), 1 << 20)
 
 
 def _config(kept: int) -> SieveConfig:
@@ -76,15 +73,9 @@ def _config(kept: int) -> SieveConfig:
 
 def _sealed(kept: int) -> SealedSegment:
     """The first segment of a sieve that keeps generated posts."""
-    sealed: list[SealedSegment] = []
-
-    def keep(segment: SealedSegment) -> Future[Arrays]:
-        sealed.append(segment)
-        return Future()
-
     config = _config(kept)
     sieve = BatchSieve(config)
-    sieve.near.segments.seal_into(keep)
+    sealed = sealed_by(sieve)
     for each in posted(10 * kept, config.layout, _SEED):
         sieve.judge(each.batch)
         if sealed:
@@ -101,13 +92,11 @@ def _write(folder: Path, kept: int, found: Any) -> None:
 
 
 def _fetch(folder: Path, kept: int, file: StateFile, mb_s: float, scratch: str) -> None:
-    fsspec.register_implementation("slow", _SlowStore, clobber=True)
     _Slow.bytes_a_second = mb_s * 1e6
     config = _config(kept)
     reader = SegmentReader(config)
     batch = next(posted(10 * kept, config.layout, _SEED + 1)).batch.slice(0, _ROWS)
-    files, at = file_system(f"slow://{folder}")
-    store = SnapshotStore(Storage((files, at), store_error), 2)
+    store = SnapshotStore(Storage((_SlowStore(), str(folder)), store_error), 2)
     snapshots = HeldSnapshots(store, b"", b"", "", scratch, reader.add)
     before_mib = status_mib("RssAnon")
     times = [time.perf_counter()]

@@ -109,25 +109,8 @@ def _measure(
         raise SystemExit("verdicts differ: this is a fault")
 
 
-def _candidates(batch: Batch, config: SieveConfig, segments: Sequence[Segment]) -> float:
-    """Kept texts that are compared with a message, a message and segment."""
-    rules = NearRules(config)
-    scratch, whole, counts = rules.scratch(), whole_batch(batch, config.layout, config.scoped), []
-    for row in range(len(batch)):
-        chunk = rows(whole, row, row + 1)
-        for segment in segments:
-            room = segment.ring.kept - segment.first
-            matches = new_matches(1, room)
-            matches.heads[0] = NO_MATCH
-            index = rules.index(segment, Begin(segment.first, NO_TIME), NO_WINDOW)
-            scratch.found.counts[0] = 0
-            look_up(ZERO, 1, chunk, index, scratch, matches, new_copies(0), ZERO, room)
-            counts.append(int(scratch.found.counts[0]))
-    return mean(counts)
-
-
-def _cold_reads(batch: Batch, sieve: BatchSieve, reader: SegmentReader) -> float:
-    """Pages read from a disk, a message and sealed segment of the sieve."""
+def sealed_by(sieve: BatchSieve) -> list[SealedSegment]:
+    """The sealed segments of a sieve, and later each that it seals from now on. They stay in memory."""
     sealed: list[SealedSegment] = []
 
     def keep(segment: SealedSegment) -> Future[Arrays]:
@@ -135,6 +118,27 @@ def _cold_reads(batch: Batch, sieve: BatchSieve, reader: SegmentReader) -> float
         return Future()
 
     sieve.near.segments.seal_into(keep)
+    return sealed
+
+
+def _candidates(batch: Batch, config: SieveConfig, segments: Sequence[Segment]) -> float:
+    """Kept texts that are compared with a message, a message and segment."""
+    rules = NearRules(config)
+    scratch, whole, counts = rules.scratch(), whole_batch(batch, config.layout, config.scoped), []
+    for segment in segments:
+        room = segment.ring.kept - segment.first
+        matches = new_matches(1, room)
+        index = rules.index(segment, Begin(segment.first, NO_TIME), NO_WINDOW)
+        for row in range(len(batch)):
+            matches.heads[0], scratch.found.counts[0] = NO_MATCH, 0
+            look_up(ZERO, 1, rows(whole, row, row + 1), index, scratch, matches, new_copies(0), ZERO, room)
+            counts.append(int(scratch.found.counts[0]))
+    return mean(counts)
+
+
+def _cold_reads(batch: Batch, sieve: BatchSieve, reader: SegmentReader) -> float:
+    """Pages read from a disk, a message and sealed segment of the sieve."""
+    sealed = sealed_by(sieve)
     # Not in the folder of the system, which may be in memory.
     with scratch_file(os.curdir) as file:
         return mean(_read_pages(batch, segment, reader, file) for segment in sealed)
