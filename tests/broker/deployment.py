@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -276,17 +276,20 @@ class Findings:
         )
 
 
-def judge(load: Load, watcher: Watcher, output: str, since_s: float = 0.0) -> Findings:
+def judge(
+    load: Load, watcher: Watcher, output: str, since_s: float = 0.0, kept: Collection[Place] = ()
+) -> Findings:
     """Holds what came out against what was put in, knowing nothing of how twinsieve works.
 
     since_s: times are those of the messages sent from then on
+    kept: messages that came out as unique before the load, which may be leaders of its duplicates
     """
     extra = sum(len(seen) - 1 for seen in watcher.seen.values()) + len(
         watcher.seen.keys() - load.sent_s.keys()
     )
     unique = {place for place, seen in watcher.seen.items() if any(one.topic == output for one in seen)}
     orphans = sum(
-        one.leader not in unique
+        one.leader not in unique and one.leader not in kept
         for seen in watcher.seen.values()
         for one in seen
         if one.topic != output and one.leader is not None

@@ -12,14 +12,13 @@ from pathlib import Path
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, Findings, Watcher, in_thread, judge, poll_until
 from tests.broker.load import Load
+from tests.broker.shard_counts import ShardCounts
 from tests.broker.stranger import Stranger
 
-_SETTLE_S = 180.0
-_BROKER = {
-    "broker.session.timeout.ms": "1000",
-    "broker.heartbeat.interval.ms": "200",
-    "log.segment.bytes": str(16 << 20),
-}
+_START_S = 300.0
+_SETTLE_S = 600.0
+"""More than a starved machine takes; what is not out by then is stuck."""
+SESSION_S = 1.0
 """A broker that comes back from a kill waits for the end of its old session, and reads again the segments it
 was writing; the p99 counts both. Its controller is a node of its own, as Kafka asks of production: a lone
 node of both roles holds its own old session against itself for a second more (--combined)."""
@@ -30,6 +29,8 @@ _OUTPUT_BYTES = 20_000
 """The largest batch that the outputs take (hard)."""
 _SEGMENT = 20_000
 """The near window then has eleven segments, and one is sealed every few seconds."""
+_SEGMENT_S = 5.0
+"""With shards, a segment has as many messages as come in this time."""
 
 MAX_P99_S = {"kafka-python": 15.0, "confluent": 5.0}
 """What is promised under 3,000 messages a second on two cores."""
@@ -38,7 +39,10 @@ LOADED = 0.9
 
 
 class Soak:
-    """Slots `a` and `b` always have a process; trouble comes in a seeded order."""
+    """Slots `a` and `b` always have a process, and each shard has a slot; trouble comes in a seeded order.
+
+    counts: of the answers of shards, if there are shards
+    """
 
     def __init__(
         self,
@@ -48,7 +52,10 @@ class Soak:
         pause_s: float,
         *,
         stranger_s: float = 0.0,
+        shards: int = 0,
     ) -> None:
+        self._shards = [f"shard{number}" for number in range(shards)]
+        self.counts = ShardCounts() if shards else None
         self._cluster = cluster
         self._deployment = deployment
         self._random = random.Random(seed)
@@ -83,14 +90,18 @@ class Soak:
 
     def supervise(self) -> bool:
         """Starts what has ended by itself; a displaced zombie may stay ended."""
-        for slot in ("a", "b"):
-            names = [name for name in self._deployment.processes if name.split("~")[0] == slot]
-            if not any(self._deployment.processes[name].poll() is None for name in names):
-                self._deployment.start(slot)
+        for slot in ("a", "b", *self._shards):
+            if not self._living(slot):
+                self._start(slot)
         return True
 
+    def _start(self, slot: str, tag: str = "") -> None:
+        role = "shard" if slot in self._shards else "both"
+        listen = self.counts.address() if self.counts is not None else "none"
+        self._deployment.start(slot, role, tag, listen)
+
     def _slot(self) -> str:
-        return self._random.choice("ab")
+        return self._random.choice(["a", "b", *self._shards])
 
     def _living(self, slot: str) -> list[str]:
         held = self._deployment.processes
@@ -100,7 +111,7 @@ class Soak:
         slot = self._slot()
         for name in self._living(slot):
             self._deployment.kill(name)
-        self._deployment.start(slot)
+        self._start(slot)
 
     def _kill_both(self) -> None:
         for slot in ("a", "b"):
@@ -117,7 +128,7 @@ class Soak:
         self._deployment.signal(zombie, signal.SIGSTOP)
         self._wait(self._random.uniform(0.5, 3.0))
         self._zombies += 1
-        self._deployment.start(slot, tag=f"~{self._zombies}")
+        self._start(slot, f"~{self._zombies}")
         self._wait(self._random.uniform(1.0, 6.0))
         self._deployment.signal(zombie, signal.SIGCONT)
 
@@ -164,6 +175,8 @@ def soak(
     combined: bool = False,
     hard: bool = False,
     stranger_s: float = 0.0,
+    shards: int = 0,
+    session_s: float = SESSION_S,
 ) -> tuple[Findings, str]:
     """What the checker found, and what was done to the deployment, which had caught up before.
 
@@ -171,24 +184,39 @@ def soak(
     combined: the broker is its own controller, and so dies with it
     hard: clocks of processes are wrong by minutes, one of them jumps, and the outputs take small batches alone
     stranger_s: if not 0, another consumer joins the workers' group now and then, for up to this time
+    shards: processes of the role "shard", which are killed and frozen like the others
+    session_s: of the broker; a machine that is often held up for longer has a broker that serves nobody
     """
-    with Cluster(extra=_BROKER, apart=not combined, lives_long=True).start() as cluster:
+    broker = {
+        "broker.session.timeout.ms": str(int(1000 * session_s)),
+        "broker.heartbeat.interval.ms": str(int(200 * session_s)),
+        "log.segment.bytes": str(16 << 20),
+    }
+    with Cluster(extra=broker, apart=not combined, lives_long=True, mortal=True).start() as cluster:
         app = f"soak-{client[:2]}"
         deployment = Deployment(
-            cluster.bootstrap, client, app, clocks=_CLOCKS if hard else None, segment=_SEGMENT
+            cluster.bootstrap,
+            client,
+            app,
+            clocks=_CLOCKS if hard else None,
+            segment=int(rate * _SEGMENT_S) if shards else _SEGMENT,
         )
+        if shards:
+            deployment.set("near", answers="shards")
         deployment.create_topics()
         if hard:
             deployment.limit_outputs(_OUTPUT_BYTES)
         load = Load(cluster.bootstrap, f"{app}.in", int((seconds + 600) * rate), rate, seed, posts)
         watcher = Watcher(cluster.bootstrap, deployment.outputs)
-        trouble = Soak(cluster, deployment, seed, pause_s, stranger_s=stranger_s)
+        trouble = Soak(cluster, deployment, seed, pause_s, stranger_s=stranger_s, shards=shards)
         found = None
         try:
             trouble.supervise()
+            if trouble.counts is not None:
+                in_thread(trouble.counts.run)
             watching = in_thread(watcher.run)
             loading = in_thread(load.run)
-            poll_until(lambda: len(load.sent_s) - rate < len(watcher.seen) > 0, 60.0)
+            poll_until(lambda: len(load.sent_s) - rate < len(watcher.seen) > 0, _START_S)
             start_s = time.monotonic()
             watcher.longest_gap_s = 0.0
             trouble.run(seconds)
@@ -201,8 +229,12 @@ def soak(
         finally:
             watcher.stop.set()
             load.stop.set()
+            if trouble.counts is not None:
+                trouble.counts.stop.set()
             deployment.close(keep_logs=keep_logs or found is None or not found.good)
         said = [_slowest(trouble, load, watcher), f"{load.failed} sends failed"]
+        if trouble.counts is not None:
+            said.append(str(trouble.counts))
         if trouble.away:
             said.append(_without_absence(trouble.away, load, watcher, start_s))
         return found, "; ".join(said)
