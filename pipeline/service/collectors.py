@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 Condition = Callable[[], bool]
-Value = float | Callable[[], float]
+Value = float | Callable[[], float | None]
 
 
 class _Gauge(Collector):
@@ -37,7 +37,7 @@ class _Gauge(Collector):
 class OptionalGauge(_Gauge):
     """A gauge that exports the values of the last `set` only.
 
-    A value may be a function; it is called at each scrape.
+    A value may be a function; it is called at each scrape. None: the series is not exported.
     """
 
     def __init__(
@@ -64,7 +64,9 @@ class OptionalGauge(_Gauge):
         """The metric with its current series."""
         family = self._family()
         for labels, value in self._values.items() if self._is_available() else ():
-            family.add_metric(labels, value() if callable(value) else value)
+            measured = value() if callable(value) else value
+            if measured is not None:
+                family.add_metric(labels, measured)
         return [family]
 
 

@@ -37,6 +37,7 @@ from twinsieve.pipeline.service.collectors import (
     OptionalGauge,
     PhaseGauge,
 )
+from twinsieve.pipeline.service.memory_limit import anonymous_bytes, limit_bytes
 from twinsieve.pipeline.service.stream_log import dropped_lines
 from twinsieve.pipeline.shards.config import Problem
 from twinsieve.pipeline.shards.shard import Shard
@@ -360,6 +361,12 @@ class Metrics:
     log_bytes = Declared(OPTIONAL, "twinsieve_log_bytes",
         "Bytes of the app's internal topics on a broker's disk, of one replica, shown by the process that"
         " judges; needs Describe on the cluster.", "topic", "growth beyond what lint prints")
+    memory = Declared(OPTIONAL, "twinsieve_memory_bytes",
+        "Resident memory of this process without pages of files. Linux only.",
+        alert="near memory_limit_bytes")
+    memory_limit = Declared(OPTIONAL, "twinsieve_memory_limit_bytes",
+        "The most memory that this process may take: the lowest limit of its cgroups (of a container, a "
+        "systemd unit), or the memory of the machine. Linux only.")
     dropped_lines = Declared(ELSEWHERE, "twinsieve_dropped_log_lines",
         "Log lines that were dropped, because nobody read stderr or writing failed.", alert="growth")
     # fmt: on
@@ -385,6 +392,8 @@ class Metrics:
             gauge.export_only_if(in_index)
         self.log_bytes.export_only_if(lambda: self._judges and in_index())
         self.live.set_function(lambda: float(self._judges and in_index()))
+        self.memory.set({(): anonymous_bytes})
+        self.memory_limit.set({(): limit_bytes})
         self.process.enter(ProcessPhase.WAITING)
         self.phase.enter(_NO_INDEX)
         self._begin_at_zero()
