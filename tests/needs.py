@@ -23,6 +23,7 @@ import pytest
 from tests.accuracy import data_sets
 from tests.broker import certificates, distribution
 from tests.debian import MissingError
+from tests.deploy import prometheus
 from tests.pages.distribution import need_chromium
 
 REQUIRE_ALL = "TWINSIEVE_REQUIRE_ALL"
@@ -59,6 +60,10 @@ def _secure_broker() -> str:
 
 def _browser() -> str:
     return _refusal(need_chromium)
+
+
+def _prometheus() -> str:
+    return _refusal(prometheus.promtool)
 
 
 def _refusal(prepare: Callable[[], object]) -> str:
@@ -106,6 +111,7 @@ NEEDS = {
     "broker": Need(_broker, frozenset({"bootstrap"}), heavy=True),
     "console tools": Need(_console_tools, frozenset({"console_tools"}), heavy=True),
     "own broker": Need(_own_broker, frozenset({"mortal_broker", "three_brokers"}), heavy=True),
+    "prometheus": Need(_prometheus, frozenset({"promtool"}), heavy=True),
     "browser": Need(_browser, frozenset({"browser"}), heavy=True),
     "secure broker": Need(_secure_broker, frozenset({"secure_broker"}), heavy=True),
 }

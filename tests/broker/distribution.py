@@ -39,10 +39,9 @@ def class_path() -> str:
     raises: NoBrokerError with what is missing, and what to install
     """
     _need_java()
-    cache = _cache()
-    jars = cache / f"kafka-{KAFKA_VERSION}"
+    jars = cache() / f"kafka-{KAFKA_VERSION}"
     # Two test runs may start at once; the folder appears by rename, so a killed download is never used.
-    with open(cache / "kafka.lock", "w") as lock:
+    with open(cache() / "kafka.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not jars.is_dir():
             _fetch(jars, "dependency:copy-dependencies", "-DincludeScope=runtime", "-f", str(_POM))
@@ -56,8 +55,8 @@ def tools_path() -> str:
     raises: NoBrokerError as `class_path`
     """
     broker = class_path()
-    tools = _cache() / f"kafka-tools-{KAFKA_VERSION}"
-    with open(_cache() / "kafka.lock", "w") as lock:
+    tools = cache() / f"kafka-tools-{KAFKA_VERSION}"
+    with open(cache() / "kafka.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not tools.is_dir():
             _fetch(tools, "dependency:copy", f"-Dartifact=org.apache.kafka:kafka-tools:{KAFKA_VERSION}")
@@ -71,7 +70,7 @@ def class_archive() -> Path:
     A node then needs 1.0 s of CPU to start, not 1.6, which a loaded machine doubles
     """
     found = re.sub(r"[^0-9a-zA-Z.+-]", "-", _java_says())
-    return _cache() / f"kafka-{KAFKA_VERSION}-java-{found}.jsa"
+    return cache() / f"kafka-{KAFKA_VERSION}-java-{found}.jsa"
 
 
 def need(command: str, package: str, name: str) -> None:
@@ -89,12 +88,13 @@ def _no_broker() -> Iterator[None]:
         raise NoBrokerError(str(error)) from error
 
 
-def _cache() -> Path:
+def cache() -> Path:
+    """This user's folder for what tests fetch; it is made if it is missing."""
     named = os.environ.get("XDG_CACHE_HOME", "")
     # An empty or relative path counts as not set, by the specification of that variable.
-    cache = (Path(named) if os.path.isabs(named) else Path.home() / ".cache") / "twinsieve"
-    cache.mkdir(parents=True, exist_ok=True)
-    return cache
+    folder = (Path(named) if os.path.isabs(named) else Path.home() / ".cache") / "twinsieve"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _fetch(jars: Path, *goal: str) -> None:

@@ -40,3 +40,10 @@ def commands(page: Path, program: str) -> list[list[str]]:
     texts = [text for text in blocks(page.read_text("utf-8"), "sh") if not text.startswith("docker ")]
     lines = "".join(texts).replace("\\\n", " ").splitlines()
     return [shlex.split(line) for line in lines if line.startswith(f"{program} ")]
+
+
+def anchors(page: Path) -> set[str]:
+    """Names of the headings as GitHub makes them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -7,14 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.documents import DOCUMENTS, name_of
-
-
-def _anchors(page: Path) -> set[str]:
-    """Names of the headings as GitHub makes them."""
-    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
-    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+from tests.docs.documents import DOCUMENTS, anchors, name_of
 
 
 @pytest.mark.parametrize("page", DOCUMENTS, ids=name_of)
@@ -25,4 +18,4 @@ def test_links_lead_to_a_file_and_a_heading_of_it(page: Path) -> None:
         name, _, anchor = target.partition("#")
         to = page.parent / name if name else page
         assert to.exists(), target
-        assert not anchor or anchor in _anchors(to), target
+        assert not anchor or anchor in anchors(to), target

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 from click.testing import CliRunner
 
 from tests.docs.documents import commands
@@ -46,22 +45,6 @@ def test_a_metric_that_a_page_names_exists(root: Path, name: str) -> None:
     named = set(re.findall(r"`(twinsieve_[a-z_]+)", _page(root, name)))
     assert named
     assert named <= set(_metrics())
-
-
-def test_the_alerts_ask_for_metrics_that_there_are_by_labels_that_they_have(root: Path) -> None:
-    metrics = Metrics(SystemClock())
-    metrics.set_info("weibo", "both")
-    samples = [sample for family in metrics.registry.collect() for sample in family.samples]
-    (block,) = re.findall(r"^```yaml\n(groups:.*?)^```", _page(root, "METRICS.md"), re.MULTILINE | re.DOTALL)
-    rules = [rule for group in yaml.safe_load(block)["groups"] for rule in group["rules"]]
-    assert rules
-    for rule in rules:
-        asked = re.findall(r"(twinsieve_\w+)(?:\{(\w+)=\"(\w+)\"\})?(?!=)", rule["expr"])
-        assert asked
-        for name, label, value in asked:
-            assert name in _metrics()
-            found = [sample.labels for sample in samples if sample.name == name]
-            assert not label or value in [labels.get(label) for labels in found], f"{name} {label}={value}"
 
 
 def test_every_reason_of_a_dead_letter_is_explained_and_no_other(root: Path) -> None:

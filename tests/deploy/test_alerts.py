@@ -1,0 +1,344 @@
+"""Alert rules, played by promtool: each state fires its alert within two minutes, and nothing else does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy.played import asked_of, play
+from tests.deploy.series import Series, Value, always, app, then
+from tests.deploy.series import counted as counted_at
+from tests.docs.documents import anchors
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = ROOT / "deploy/prometheus/alerts.yaml"
+BEGIN_S, END_S = 420, 720
+"""When a state begins, and when it ends."""
+FIRES_S = 120
+CLEAR_S = 720
+"""What counts increases of ten minutes is clear then."""
+counted = partial(counted_at, at_s=BEGIN_S)
+Firing = dict[str, set[str]]
+"""Names of alerts, each with the apps that it names."""
+
+
+def firing(promtool: str, folder: Path, series: Series, at_s: list[int], scrape_s: int = 15) -> list[Firing]:
+    """What fires at these times."""
+    query = 'count by (alertname, app) (ALERTS{alertstate="firing"})'
+    played = play(promtool, folder, series, [(query, at) for at in at_s], rules=RULES, scrape_s=scrape_s)
+    return [_parsed(one) for one in played]
+
+
+def _parsed(samples: str) -> Firing:
+    found: Firing = {}
+    for labels in re.findall(r"\{([^}]*)\}", samples):
+        pairs = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+        found.setdefault(pairs["alertname"].removeprefix("Twinsieve"), set()).add(pairs.get("app", ""))
+    return found
+
+
+def well(**options: Any) -> Series:
+    series = Series()
+    app(series, **options)
+    return series
+
+
+def during(value: Value) -> Callable[[Value], Value]:
+    return lambda before: then(before, BEGIN_S, value, END_S)
+
+
+def waits(at: int) -> float:
+    return float(at - BEGIN_S)
+
+
+def stands_still(series: Series, app: str = "posts") -> None:
+    """No message comes out; they come out at once when the state ends."""
+    series.change("twinsieve_messages_total", lambda before: lambda at: before(BEGIN_S if at < END_S else at))
+    series.change("twinsieve_oldest_waiting_seconds", during(waits))
+
+
+def gone(series: Series) -> None:
+    series.lose(BEGIN_S, END_S, job="twinsieve")
+
+
+def partition_waits(series: Series) -> None:
+    series.change("twinsieve_oldest_waiting_seconds", during(waits), partition="2")
+
+
+def behind(series: Series) -> None:
+    series.change("twinsieve_oldest_waiting_seconds", during(waits))
+
+
+def no_index(series: Series) -> None:
+    series.change("twinsieve_index_live", during(always(0)), instance="a:8080")
+    stands_still(series)
+
+
+def two_indexes(series: Series) -> None:
+    series.change("twinsieve_index_live", during(always(1)), instance="b:8080")
+
+
+def broker_away(series: Series) -> None:
+    series.change("twinsieve_broker_answered_timestamp_seconds", during(always(BEGIN_S)))
+    # Who does not know has no series.
+    series.change("twinsieve_oldest_waiting_seconds", during(lambda _: None))
+    series.change("twinsieve_index_live", during(always(0)))
+
+
+def waits_for_broker(series: Series) -> None:
+    """A process that is started while no broker answers."""
+    series.change("twinsieve_process_phase", during(always(1)), instance="b:8080", phase="waiting_for_broker")
+
+
+def deleted(series: Series) -> None:
+    series.change("twinsieve_trimmed_messages_total", counted(50), instance="a:8080")
+
+
+def skipped(series: Series) -> None:
+    series.change("twinsieve_skipped_messages_total", counted(1), instance="b:8080", reason="refused")
+
+
+def judged_and_deleted(series: Series) -> None:
+    series.change("twinsieve_index_given_up_messages_total", counted(3), reason="retention")
+
+
+def foreign_member(series: Series) -> None:
+    series.change("twinsieve_foreign_members", during(always(1)), instance="a:8080")
+
+
+def foreign_offset(series: Series) -> None:
+    series.change("twinsieve_foreign_offsets_total", counted(2), instance="a:8080")
+
+
+def shards_gone(series: Series) -> None:
+    series.change("twinsieve_index_unanswered_segments", during(always(5)))
+
+
+def snapshot_fails(series: Series) -> None:
+    series.change("twinsieve_snapshot_failures_total", counted(1), instance="a:8080")
+
+
+def snapshot_old(series: Series) -> None:
+    series.change("twinsieve_snapshot_age_seconds", during(always(901)))
+
+
+def store_hangs(series: Series) -> None:
+    series.change("twinsieve_state_hung_seconds", during(lambda at: float(at - BEGIN_S)), instance="b:8080")
+
+
+def dead_letter(series: Series) -> None:
+    series.change("twinsieve_dead_letters_total", counted(1), instance="a:8080", reason="too_large")
+
+
+def new_reason(series: Series) -> None:
+    """As a later version may have it: the series begins with the first count."""
+    series.set(
+        "twinsieve_dead_letters_total",
+        lambda at: 1.0 if at >= BEGIN_S else None,
+        job="twinsieve",
+        instance="a:8080",
+        reason="of_a_later_version",
+    )
+
+
+def all_is_dropped(series: Series) -> None:
+    for verdict, part in {"unique": -0.6, "exact": 0.6}.items():
+        series.change(
+            "twinsieve_messages_total",
+            lambda before, part=part: (
+                lambda at: (before(at) or 0.0) + part * 10.0 * (min(max(at, BEGIN_S), END_S) - BEGIN_S)
+            ),
+            verdict=verdict,
+        )
+
+
+def memory_is_full(series: Series) -> None:
+    series.change("twinsieve_memory_bytes", during(always(1000 << 20)), instance="b:8080")
+
+
+STATES: list[tuple[Callable[[Series], None], set[str]]] = [
+    (gone, {"Gone"}),
+    (stands_still, {"NothingComesOut"}),
+    (partition_waits, {"HalfComesOut"}),
+    (behind, {"Behind"}),
+    (no_index, {"NoIndex", "NothingComesOut"}),
+    (two_indexes, {"TwoIndexes"}),
+    (broker_away, {"BrokerUnreachable", "NoIndex"}),
+    (waits_for_broker, {"BrokerUnreachable"}),
+    (deleted, {"MessagesLost"}),
+    (skipped, {"MessagesLost"}),
+    (judged_and_deleted, {"MessagesLost"}),
+    (foreign_member, {"ForeignConsumer"}),
+    (foreign_offset, {"ForeignConsumer"}),
+    (shards_gone, {"SegmentsUnanswered"}),
+    (snapshot_fails, {"SnapshotsFail"}),
+    (snapshot_old, {"SnapshotsFail"}),
+    (store_hangs, {"SnapshotsFail"}),
+    (dead_letter, {"DeadLetters"}),
+    (new_reason, {"DeadLetters"}),
+    (all_is_dropped, {"DropRateJumps"}),
+    (memory_is_full, {"MemoryNearLimit"}),
+]
+
+
+def dry_run(series: Series) -> None:
+    """Everything is wrong with an app that emits nothing."""
+    app(series, "posts-shadow", instances=("dry:8080",), judges="nobody")
+    for counter in ("dead_letters", "snapshot_failures", "trimmed_messages", "foreign_offsets"):
+        series.change(f"twinsieve_{counter}_total", counted(9), instance="dry:8080")
+    for gauge in ("oldest_waiting_seconds", "foreign_members", "state_hung_seconds"):
+        series.change(f"twinsieve_{gauge}", during(always(500)), instance="dry:8080")
+    series.change(
+        "twinsieve_info", lambda _: then(always(1), BEGIN_S + 30, lambda _: None, END_S), app="posts-shadow"
+    )
+
+
+def more_standbys(series: Series) -> None:
+    """A process that only stands by, and never emitted."""
+    app(series, instances=("a:8080", "b:8080", "standby:8080"), judges="a:8080")
+    series.change("twinsieve_messages_total", lambda _: always(0), instance="standby:8080")
+
+
+def idle_night(series: Series) -> None:
+    """Nothing arrives for ten minutes."""
+    series.change(
+        "twinsieve_messages_total", lambda before: lambda at: before(min(at, BEGIN_S) + max(at - END_S, 0))
+    )
+    series.change("twinsieve_oldest_waiting_seconds", during(always(0)))
+
+
+def rolling_restart(series: Series) -> None:
+    """One after the other is away for 30 s, and its counters begin anew."""
+    for number, instance in enumerate(("a:8080", "b:8080")):
+        begin, end = BEGIN_S + 120 * number, BEGIN_S + 120 * number + 30
+        for name, labels in list(series.held):
+            if dict(labels)["instance"] == instance and name.endswith("_total"):
+                series.change(
+                    name,
+                    lambda before, end=end: lambda at: (before(at) or 0) - (before(end) or 0) * (at >= end),
+                    **dict(labels),
+                )
+        series.lose(begin, end, instance=instance)
+    series.change("twinsieve_index_live", lambda _: lambda at: float(at < BEGIN_S), instance="a:8080")
+    series.change("twinsieve_index_live", lambda _: lambda at: float(at >= BEGIN_S + 15), instance="b:8080")
+
+
+def known_reason(series: Series) -> None:
+    """The series of a reason appears, and nothing is counted."""
+    labels = {"job": "twinsieve", "instance": "a:8080", "reason": "of_a_later_version"}
+    series.set("twinsieve_dead_letters_total", lambda at: 0.0 if at >= BEGIN_S else None, **labels)
+
+
+def few_at_night(series: Series) -> None:
+    """Of the few that come, all are copies."""
+    for verdict, rate in {"unique": 0.0, "near": 0.0, "exact": 0.2}.items():
+        series.change(
+            "twinsieve_messages_total",
+            lambda before, rate=rate: (
+                lambda at: (before(min(at, BEGIN_S)) or 0.0) + rate * max(at - BEGIN_S, 0)
+            ),
+            verdict=verdict,
+        )
+
+
+def no_shards(series: Series) -> None:
+    """An app without shards has no series of unanswered segments."""
+    for key in [key for key in series.held if key[0] == "twinsieve_index_unanswered_segments"]:
+        del series.held[key]
+
+
+def new_segment(series: Series) -> None:
+    """A segment was sealed, and shards copy it."""
+    series.change("twinsieve_index_unanswered_segments", during(always(1)))
+
+
+CALM = [
+    *(dry_run, more_standbys, idle_night, rolling_restart),
+    *(known_reason, few_at_night, no_shards, new_segment),
+]
+
+
+@pytest.mark.parametrize(("state", "fires"), STATES, ids=[state.__name__ for state, _ in STATES])
+def test_state_fires_within_two_minutes_and_clears(
+    promtool: str, tmp_path: Path, state: Callable[[Series], None], fires: set[str]
+) -> None:
+    series = well()
+    state(series)
+    # What is wrong with one app is not said of another.
+    app(series, "other", instances=("c:8080", "d:8080"), judges="c:8080")
+    at_s = [BEGIN_S - 15, BEGIN_S + FIRES_S, END_S + CLEAR_S]
+    assert firing(promtool, tmp_path, series, at_s) == [{}, {name: {"posts"} for name in fires}, {}]
+
+
+@pytest.mark.parametrize("calm", CALM, ids=[calm.__name__ for calm in CALM])
+def test_nothing_fires(promtool: str, tmp_path: Path, calm: Callable[[Series], None]) -> None:
+    series = well()
+    calm(series)
+    at_s = list(range(BEGIN_S, END_S + CLEAR_S, 60))
+    assert firing(promtool, tmp_path, series, at_s) == [{}] * len(at_s)
+
+
+def test_no_series_at_all(promtool: str, tmp_path: Path) -> None:
+    """A Prometheus that scrapes nothing of ours cannot know the names of apps."""
+    series = Series()
+    series.set("up", always(0), job="twinsieve", instance="a:8080")
+    assert firing(promtool, tmp_path, series, [30, FIRES_S]) == [{}, {"Gone": {""}}]
+
+
+def other_settings(series: Series) -> None:
+    """One process was started with them."""
+    series.change("twinsieve_info", lambda _: lambda at: None if at >= BEGIN_S else 1.0, instance="b:8080")
+    labels = {"app": "posts", "role": "worker,index", "version": "0.1.0", "scheme": "5", "settings": "2"}
+    changed = {"job": "twinsieve", "instance": "b:8080"} | labels
+    series.set("twinsieve_info", lambda at: 1.0 if at >= BEGIN_S else None, **changed)
+
+
+def no_shard_for_one(series: Series) -> None:
+    """Of the one full segment that there is."""
+    series.change("twinsieve_index_unanswered_segments", lambda _: lambda at: float(at >= BEGIN_S))
+
+
+@pytest.mark.parametrize(
+    ("state", "alert"), [(other_settings, "SettingsDiffer"), (no_shard_for_one, "SegmentsUnanswered")]
+)
+def test_what_is_usual_for_minutes_fires_when_it_lasts(
+    promtool: str, tmp_path: Path, state: Callable[[Series], None], alert: str
+) -> None:
+    series = well()
+    state(series)
+    at_s = [BEGIN_S + 480, BEGIN_S + 960]
+    assert firing(promtool, tmp_path, series, at_s) == [{}, {alert: {"posts"}}]
+
+
+@pytest.mark.parametrize(("gib", "fires"), [(5.5, {"LogGrows": {"posts"}}), (4.4, {})])
+def test_log_is_held_against_the_day_before(promtool: str, tmp_path: Path, gib: float, fires: Firing) -> None:
+    day_s = 86_400
+    series = Series()
+    labels = {"job": "twinsieve", "instance": "a:8080"}
+    series.set("twinsieve_info", always(1), app="posts", settings="1", **labels)
+    grows = then(always(3 << 30), 2 * day_s, always(gib * (1 << 30)), 3 * day_s)
+    series.set("twinsieve_log_bytes", grows, topic="posts.fingerprints", **labels)
+    at_s = [day_s, 2 * day_s - 300, 2 * day_s + 600]
+    assert firing(promtool, tmp_path, series, at_s, scrape_s=300) == [{}, {}, fires]
+
+
+def test_rules_ask_for_metrics_that_exist() -> None:
+    rules = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+    assert asked_of(rule["expr"] for rule in rules) <= well().names
+
+
+def test_each_alert_names_a_part_of_a_page_that_exists_and_the_page_of_metrics_names_each(root: Path) -> None:
+    rules = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+    alerts = {rule["alert"]: rule for rule in rules if "alert" in rule}
+    for rule in alerts.values():
+        page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
+        assert anchor in anchors(root / page), rule
+        assert rule["labels"]["severity"] in ("page", "ticket")
+    section = (root / "docs/METRICS.md").read_text("utf-8").partition("\n## Alerts\n")[2]
+    assert set(re.findall(r"^\| `(Twinsieve\w+)` \|", section, re.MULTILINE)) == alerts.keys()
