@@ -111,7 +111,7 @@ NEEDS = {
     "broker": Need(_broker, frozenset({"bootstrap"}), heavy=True),
     "console tools": Need(_console_tools, frozenset({"console_tools"}), heavy=True),
     "own broker": Need(_own_broker, frozenset({"mortal_broker", "three_brokers"}), heavy=True),
-    "prometheus": Need(_prometheus, frozenset({"promtool"}), heavy=True),
+    "prometheus": Need(_prometheus, frozenset({"promtool", "prometheus"}), heavy=True),
     "browser": Need(_browser, frozenset({"browser"}), heavy=True),
     "secure broker": Need(_secure_broker, frozenset({"secure_broker"}), heavy=True),
 }

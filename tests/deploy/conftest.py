@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.deploy import prometheus
+from tests.broker.fixtures import _shared, bootstrap
+from tests.deploy import prometheus as distribution
+
+__all__ = ["_shared", "bootstrap"]
 
 
 @pytest.fixture(scope="session")
 def promtool() -> str:
-    return prometheus.promtool()
+    return distribution.promtool()
+
+
+@pytest.fixture(scope="session")
+def prometheus() -> str:
+    return distribution.server()

@@ -18,6 +18,11 @@ def promtool() -> str:
     return _program("promtool")
 
 
+def server() -> str:
+    """Path of Prometheus itself. raises: as promtool"""
+    return _program("prometheus")
+
+
 def _program(name: str) -> str:
     installed = shutil.which(name)
     if installed is not None:
