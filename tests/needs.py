@@ -12,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import functools
 import os
+import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Generator, Iterator
@@ -66,6 +67,10 @@ def _prometheus() -> str:
     return _refusal(prometheus.promtool)
 
 
+def _systemd() -> str:
+    return "" if shutil.which("systemd-analyze") else "systemd-analyze is not installed"
+
+
 def _refusal(prepare: Callable[[], object]) -> str:
     try:
         prepare()
@@ -112,6 +117,7 @@ NEEDS = {
     "console tools": Need(_console_tools, frozenset({"console_tools"}), heavy=True),
     "own broker": Need(_own_broker, frozenset({"mortal_broker", "three_brokers"}), heavy=True),
     "prometheus": Need(_prometheus, frozenset({"promtool", "prometheus"}), heavy=True),
+    "systemd": Need(_systemd, heavy=True),
     "browser": Need(_browser, frozenset({"browser"}), heavy=True),
     "secure broker": Need(_secure_broker, frozenset({"secure_broker"}), heavy=True),
 }

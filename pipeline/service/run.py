@@ -43,7 +43,8 @@ from twinsieve.pipeline.settings.stage_config import scheme_config
 
 _log = logging.getLogger("twinsieve")
 _END_S = 30.0
-_SNAPSHOT_S = 600.0
+SNAPSHOT_S = 600.0
+"""How long the last snapshot of an index may take. The unit in deploy/systemd waits for longer."""
 _START_S = 2.0
 _JOIN_S = 0.2
 """While it waits for a role to end, it looks this often whether the role hangs."""
@@ -263,7 +264,7 @@ def drive(
     indexes: list[Loop],
     stop: threading.Event,
     end_s: float = _END_S,
-    snapshot_s: float = _SNAPSHOT_S,
+    snapshot_s: float = SNAPSHOT_S,
     start_s: float = _START_S,
     tick: Callable[[], None] = lambda: None,
     shards: Sequence[Loop] = (),

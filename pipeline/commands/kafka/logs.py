@@ -31,7 +31,7 @@ _OURS = "twinsieve"
 _log = logging.getLogger(_OURS)
 _MAX_MESSAGE = 4_000
 _MAX_TRACE = 8_000
-_NEEDS_SOMEBODY = 3
+NEEDS_SOMEBODY = 3
 """Exit code if a new start would fail in the same way until an operator follows the advice of the last
 record."""
 _BARE = re.compile(r"[A-Za-z0-9_.:+-]+")
@@ -129,7 +129,7 @@ def ends_logged() -> Iterator[None]:
     except SieveError as error:
         for line in error.lines():
             _log.critical("%s", line.removeprefix("twinsieve: "))
-        raise Exit(_NEEDS_SOMEBODY if error.lasting else error.exit_code) from None
+        raise Exit(NEEDS_SOMEBODY if error.lasting else error.exit_code) from None
     except Exception as error:  # noqa: BLE001 - a traceback beside the log would break its lines
         _log.critical(
             "a bug in twinsieve ended this process; please report it: %s", _named(error), exc_info=True
