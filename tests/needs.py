@@ -12,7 +12,6 @@ from __future__ import annotations
 import fcntl
 import functools
 import os
-import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Generator, Iterator
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import debian
 from tests.accuracy import data_sets
 from tests.broker import certificates, distribution
 from tests.debian import MissingError
@@ -68,7 +68,7 @@ def _prometheus() -> str:
 
 
 def _systemd() -> str:
-    return "" if shutil.which("systemd-analyze") else "systemd-analyze is not installed"
+    return _refusal(functools.partial(debian.need, "systemd-analyze", "systemd", "systemd"))
 
 
 def _refusal(prepare: Callable[[], object]) -> str:

@@ -16,10 +16,12 @@ from tests.broker.shard_counts import ShardCounts
 from tests.broker.stranger import Stranger
 
 _START_S = 300.0
+"""Until the first messages come out, at most."""
 _SETTLE_S = 600.0
-"""More than a starved machine takes; what is not out by then is stuck."""
+"""After the last trouble, a message that has not come out within this time counts as stuck. A slow machine
+needs minutes."""
 SESSION_S = 1.0
-"""A broker that comes back from a kill waits for the end of its old session, and reads again the segments it
+"""Session timeout of a broker, in seconds. One that comes back from a kill waits for the end of its old session, and reads again the segments it
 was writing; the p99 counts both. Its controller is a node of its own, as Kafka asks of production: a lone
 node of both roles holds its own old session against itself for a second more (--combined)."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
@@ -14,16 +14,15 @@ from twinsieve.stages.differ.rules import Rule
 
 Value = Callable[[int], float | None]
 """Of a series at a time in seconds; None: it is not there."""
-Labels = Mapping[str, str]
 
 
 def always(value: float) -> Value:
     return lambda _: value
 
 
-def growing(a_second: float, first: float = 0.0) -> Value:
-    """A counter."""
-    return lambda at: first + a_second * at
+def growing(a_second: float) -> Value:
+    """A counter that begins at 0."""
+    return lambda at: a_second * at
 
 
 def then(before: Value, begin_s: int, during: Value, end_s: int) -> Value:
@@ -32,7 +31,7 @@ def then(before: Value, begin_s: int, during: Value, end_s: int) -> Value:
 
 
 def counted(events: float, at_s: int) -> Callable[[Value], Value]:
-    """This many at once."""
+    """A change of a counter: this many events happen at this time."""
     return lambda before: lambda at: (before(at) or 0.0) + (events if at >= at_s else 0.0)
 
 
@@ -68,7 +67,7 @@ class Series:
             self.held[key] = change(self.held[key])
 
     def written(self, seconds: int, scrape_s: int) -> list[dict[str, str]]:
-        """As `input_series` of promtool, scraped every scrape_s seconds."""
+        """All series in promtool's format for `input_series`: one value every scrape_s seconds."""
         steps = range(0, seconds + 1, scrape_s)
         return [
             {
@@ -79,19 +78,25 @@ class Series:
         ]
 
 
+_A_SECOND = 20.0
+"""Messages that arrive at an app, and come out."""
+
+
+def well() -> Series:
+    """The series of the app `posts`, which is well."""
+    series = Series()
+    app(series)
+    return series
+
+
 def app(
     series: Series,
     name: str = "posts",
     *,
     instances: Iterable[str] = ("a:8080", "b:8080"),
     judges: str = "a:8080",
-    a_second: float = 20.0,
-    shards: bool = True,
 ) -> None:
-    """An app that is well: each instance has both roles, one judges, 40 % of the messages are dropped.
-
-    a_second: messages that arrive, and come out, in all
-    """
+    """Add an app that is well: each instance has both roles, one judges, 40 % of the messages are dropped."""
     instances = tuple(instances)
     for instance in instances:
 
@@ -110,7 +115,7 @@ def app(
         for phase in ProcessPhase:
             add("twinsieve_process_phase", always(float(phase == ProcessPhase.RUNNING)), phase=phase)
         for verdict, part in {"unique": 0.6, "exact": 0.25, "near": 0.15}.items():
-            add("twinsieve_messages_total", growing(part * a_second / len(instances)), verdict=verdict)
+            add("twinsieve_messages_total", growing(part * _A_SECOND / len(instances)), verdict=verdict)
         for reason in DeadLetterReason:
             add("twinsieve_dead_letters_total", always(0), reason=reason)
         for reason in (DeadLetterReason.REFUSED, WaitReason.UNREADABLE):
@@ -122,7 +127,7 @@ def app(
         for partition in range(4):
             place = {"topic": "in", "partition": str(partition)}
             add("twinsieve_oldest_waiting_seconds", lambda at: at // 15 % 3, **place)
-            add("twinsieve_input_end_offset", growing(a_second / 4), **place)
+            add("twinsieve_input_end_offset", growing(_A_SECOND / 4), **place)
         for role in ("worker", "index"):
             add("twinsieve_broker_answered_timestamp_seconds", float, role=role)
             for phase in LoopPhase:
@@ -139,11 +144,10 @@ def app(
         if instance == judges:
             add("twinsieve_snapshot_age_seconds", lambda at: at % 300)
             add("twinsieve_index_behind_seconds", always(0))
-            add("twinsieve_window_messages", growing(0.6 * a_second))
+            add("twinsieve_window_messages", growing(0.6 * _A_SECOND))
             add("twinsieve_window_capacity_messages", always(1_000_000))
             add("twinsieve_log_bytes", always(3 << 30), topic=f"{name}.fingerprints")
-            if shards:
-                add("twinsieve_index_unanswered_segments", always(0))
+            add("twinsieve_index_unanswered_segments", always(0))
 
 
 def _spelled(values: Iterable[float | None]) -> Iterator[str]:

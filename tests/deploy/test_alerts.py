@@ -6,18 +6,14 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from tests.deploy.played import asked_of, play
-from tests.deploy.series import Series, Value, always, app, then
+from tests.deploy.played import RULES, asked_of, play, rules
+from tests.deploy.series import Series, Value, always, app, then, well
 from tests.deploy.series import counted as counted_at
 from tests.docs.documents import anchors
 
-ROOT = Path(__file__).resolve().parents[2]
-RULES = ROOT / "deploy/prometheus/alerts.yaml"
 BEGIN_S, END_S = 420, 720
 """When a state begins, and when it ends."""
 FIRES_S = 120
@@ -31,7 +27,7 @@ Firing = dict[str, set[str]]
 def firing(promtool: str, folder: Path, series: Series, at_s: list[int], scrape_s: int = 15) -> list[Firing]:
     """What fires at these times."""
     query = 'count by (alertname, app) (ALERTS{alertstate="firing"})'
-    played = play(promtool, folder, series, [(query, at) for at in at_s], rules=RULES, scrape_s=scrape_s)
+    played = play(promtool, folder, series, [(query, at) for at in at_s], file=RULES, scrape_s=scrape_s)
     return [_parsed(one) for one in played]
 
 
@@ -43,12 +39,6 @@ def _parsed(samples: str) -> Firing:
     return found
 
 
-def well(**options: Any) -> Series:
-    series = Series()
-    app(series, **options)
-    return series
-
-
 def during(value: Value) -> Callable[[Value], Value]:
     return lambda before: then(before, BEGIN_S, value, END_S)
 
@@ -57,7 +47,7 @@ def waits(at: int) -> float:
     return float(at - BEGIN_S)
 
 
-def stands_still(series: Series, app: str = "posts") -> None:
+def stands_still(series: Series) -> None:
     """No message comes out; they come out at once when the state ends."""
     series.change("twinsieve_messages_total", lambda before: lambda at: before(BEGIN_S if at < END_S else at))
     series.change("twinsieve_oldest_waiting_seconds", during(waits))
@@ -329,13 +319,11 @@ def test_log_is_held_against_the_day_before(promtool: str, tmp_path: Path, gib: 
 
 
 def test_rules_ask_for_metrics_that_exist() -> None:
-    rules = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
-    assert asked_of(rule["expr"] for rule in rules) <= well().names
+    assert asked_of(rule["expr"] for rule in rules()) <= well().names
 
 
 def test_each_alert_names_a_part_of_a_page_that_exists_and_the_page_of_metrics_names_each(root: Path) -> None:
-    rules = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
-    alerts = {rule["alert"]: rule for rule in rules if "alert" in rule}
+    alerts = {rule["alert"]: rule for rule in rules() if "alert" in rule}
     for rule in alerts.values():
         page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
         assert anchor in anchors(root / page), rule

@@ -19,7 +19,7 @@ from tests.broker.deployment import Deployment, in_thread, poll_until
 from tests.broker.load import Load
 from tests.broker.server import free_ports
 from tests.broker.worlds import fresh
-from tests.deploy.test_alerts import RULES
+from tests.deploy.played import RULES
 
 _DEADLINE_S = 600.0
 _RATE = 20.0
@@ -33,7 +33,7 @@ scrape_configs:
 
 
 class Prometheus:
-    """A server that scrapes these ports. firing: alerts of one app, by the names of their rules"""
+    """A server that scrapes these ports of 127.0.0.1 every five seconds."""
 
     def __init__(self, program: str, folder: Path, ports: list[int]) -> None:
         self._port, *_ = free_ports(1)
@@ -51,10 +51,11 @@ class Prometheus:
         )
 
     def firing(self) -> set[str]:
+        """Names of the alerts that fire, without "Twinsieve"; empty while the server starts."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/api/v1/alerts", timeout=30) as page:
                 alerts = json.load(page)["data"]["alerts"]
-        except OSError:  # it still starts
+        except OSError:
             return set()
         names = (one["labels"]["alertname"] for one in alerts if one["state"] == "firing")
         return {name.removeprefix("Twinsieve") for name in names}

@@ -5,22 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.deploy.played import asked_of, play
-from tests.deploy.series import Series, app, counted
+from tests.deploy.played import DEPLOY, asked_of, play
+from tests.deploy.series import app, counted, well
 from twinsieve.pipeline.service.metrics import declared
 
-BOARD = Path(__file__).resolve().parents[2] / "deploy/grafana/twinsieve.json"
+BOARD = DEPLOY / "grafana/twinsieve.json"
 
 
 def queries() -> list[str]:
     panels = json.loads(BOARD.read_text("utf-8"))["panels"]
     return [target["expr"] for panel in panels for target in panel["targets"]]
-
-
-def well() -> Series:
-    series = Series()
-    app(series)
-    return series
 
 
 def test_queries_find_something_and_of_their_app_alone(promtool: str, tmp_path: Path) -> None:

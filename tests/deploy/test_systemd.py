@@ -23,14 +23,18 @@ _MAX_EXPOSURE = 1.5
 
 
 @pytest.fixture
-def unit(root: Path) -> Mapping[str, str]:
-    """Settings of the unit for the process `a`; of a setting with several lines the last."""
-    text = (root / _UNIT).read_text("utf-8").replace("%i", "a").replace("%S", "/var/lib")
+def text(root: Path) -> str:
+    """The unit as systemd reads it for the process `a`."""
+    return (root / _UNIT).read_text("utf-8").replace("%i", "a").replace("%S", "/var/lib")
+
+
+@pytest.fixture
+def unit(text: str) -> Mapping[str, str]:
+    """Its settings; of a setting with several lines the last."""
     return dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
 
 
-def test_the_command_is_one_of_the_program(root: Path) -> None:
-    text = (root / _UNIT).read_text("utf-8").replace("%i", "a").replace("%S", "/var/lib")
+def test_the_command_is_one_of_the_program(text: str) -> None:
     (command,) = re.findall(r"^ExecStart=/opt/twinsieve/bin/twinsieve (.*)$", text, re.MULTILINE)
     (arguments,) = re.findall(r'^Environment="ARGUMENTS=(.*)"$', text, re.MULTILINE)
     words = command.replace("$ARGUMENTS", arguments).split()
@@ -55,8 +59,7 @@ def test_the_limit_of_memory_holds_what_lint_counts(root: Path, unit: Mapping[st
     assert held + (400 << 20) <= limit <= 2 * held
 
 
-def test_the_state_lies_where_the_unit_may_write(root: Path, unit: Mapping[str, str]) -> None:
-    text = (root / _UNIT).read_text("utf-8").replace("%i", "a").replace("%S", "/var/lib")
+def test_the_state_lies_where_the_unit_may_write(text: str, unit: Mapping[str, str]) -> None:
     assert f"state.dir=/var/lib/{unit['StateDirectory']}" in text
     assert f"NUMBA_CACHE_DIR=/var/cache/{unit['CacheDirectory']}" in text
 
