@@ -21,9 +21,10 @@ _SETTLE_S = 600.0
 """After the last trouble, a message that has not come out within this time counts as stuck. A slow machine
 needs minutes."""
 SESSION_S = 1.0
-"""Session timeout of a broker, in seconds. One that comes back from a kill waits for the end of its old session, and reads again the segments it
-was writing; the p99 counts both. Its controller is a node of its own, as Kafka asks of production: a lone
-node of both roles holds its own old session against itself for a second more (--combined)."""
+"""Session timeout of a broker, in seconds. One that comes back from a kill waits for the end of its old session,
+and reads again the segments it was writing; the p99 counts both. Its controller is a node of its own, as Kafka
+asks of production: a lone node of both roles holds its own old session against itself for a second more
+(--combined)."""
 
 _CLOCKS = {"a": (-150.0, 0.0), "b": (90.0, 20.0), "visitor": (600.0, 0.0)}
 """Seconds ahead of the broker's, and after how many the clock jumps to the other side (hard)."""
