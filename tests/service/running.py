@@ -6,12 +6,13 @@ import threading
 import time
 from collections.abc import Callable
 
-from tests.memory.broker import MemoryBroker, MemoryCluster
+from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.service.run import no_pages, run_service
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.status_pages.server import watched
 
 DEADLINE_S = 300.0
+_QUICKER = 20
 
 
 class Service:
@@ -58,6 +59,20 @@ class Service:
     def join(self) -> None:
         self._thread.join(DEADLINE_S)
         assert not self._thread.is_alive(), "the service does not stop"
+
+
+class QuickClock(ManualClock):
+    """A clock for threads. One that is moved on at once runs through minutes while another thread waits for a core."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for a part of this time."""
+        time.sleep(seconds / _QUICKER)
+        super().sleep(seconds)
+
+
+def patient_cluster() -> MemoryCluster:
+    """A broker for a `Service`. It waits a minute of its clock for each member and transaction."""
+    return MemoryCluster(QuickClock(), session_timeout_s=60.0, transaction_timeout_s=60.0)
 
 
 def came_out(cluster: MemoryCluster, *topics: str) -> int:

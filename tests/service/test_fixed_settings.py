@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.memory.broker import ManualClock, MemoryCluster
-from tests.service.running import Service, came_out, wait_for
+from tests.memory.broker import MemoryCluster
+from tests.service.running import Service, came_out, patient_cluster, wait_for
 from tests.service.stepped import Stepped
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Committed, Messages, Partition
@@ -49,7 +49,7 @@ def _settings(folder: Path, **changed: object) -> Settings:
 
 @pytest.fixture
 def cluster() -> MemoryCluster:
-    cluster = MemoryCluster(ManualClock())
+    cluster = patient_cluster()
     cluster.create(NewTopic("posts", 1))
     return cluster
 

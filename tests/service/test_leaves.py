@@ -12,8 +12,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
-from tests.service.running import Service, came_out, wait_for
+from tests.memory.broker import MemoryBroker
+from tests.service.running import Service, came_out, patient_cluster, wait_for
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import AbortableError, FatalError, Messages, Partition
@@ -34,7 +34,7 @@ class Processes:
     """Processes of one app; in process `a` the role `role` meets an error at `step` once `on` is set."""
 
     def __init__(self, folder: Path) -> None:
-        self.cluster = MemoryCluster(ManualClock(), session_timeout_s=1e9)
+        self.cluster = patient_cluster()
         self.cluster.create(NewTopic("posts", COUNT))
         self._settings = Settings.model_validate(
             {

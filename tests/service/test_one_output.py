@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
+from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.memory.clients import MemoryAdmin
-from tests.service.running import Service, came_out, wait_for
+from tests.service.running import Service, came_out, patient_cluster, wait_for
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
 from twinsieve.pipeline.service.start_checks import committed_by_index, refuse_another_output
@@ -17,7 +17,7 @@ from twinsieve.pipeline.settings.model import Settings
 
 @pytest.fixture
 def cluster() -> MemoryCluster:
-    cluster = MemoryCluster(ManualClock())
+    cluster = patient_cluster()
     for name in ("posts", "more"):
         cluster.create(NewTopic(name, 1))
     return cluster

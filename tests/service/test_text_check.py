@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
+from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.memory.clients import MemoryReader
-from tests.service.running import Service, came_out, wait_for
+from tests.service.running import Service, came_out, patient_cluster, wait_for
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError, Messages, Partition, Records
@@ -27,7 +27,7 @@ RIGHT = [{"id": f"p{number}", "text": text} for number, text in enumerate(POSTS)
 
 @pytest.fixture
 def cluster() -> MemoryCluster:
-    cluster = MemoryCluster(ManualClock())
+    cluster = patient_cluster()
     for name in ("posts", "more"):
         cluster.create(NewTopic(name, 2))
     return cluster
