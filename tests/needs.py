@@ -24,7 +24,7 @@ from tests import debian
 from tests.accuracy import data_sets
 from tests.broker import certificates, distribution
 from tests.debian import MissingError
-from tests.deploy import prometheus
+from tests.deploy import manifests, prometheus
 from tests.pages.distribution import need_chromium
 
 REQUIRE_ALL = "TWINSIEVE_REQUIRE_ALL"
@@ -65,6 +65,10 @@ def _browser() -> str:
 
 def _prometheus() -> str:
     return _refusal(prometheus.promtool)
+
+
+def _kubernetes() -> str:
+    return _refusal(manifests.need_tools)
 
 
 def _systemd() -> str:
@@ -118,6 +122,7 @@ NEEDS = {
     "own broker": Need(_own_broker, frozenset({"mortal_broker", "three_brokers"}), heavy=True),
     "prometheus": Need(_prometheus, frozenset({"promtool", "prometheus"}), heavy=True),
     "systemd": Need(_systemd, heavy=True),
+    "kubernetes": Need(_kubernetes, heavy=True),
     "browser": Need(_browser, frozenset({"browser"}), heavy=True),
     "secure broker": Need(_secure_broker, frozenset({"secure_broker"}), heavy=True),
 }

@@ -312,6 +312,7 @@ def _print_on_kafka(console: Console, cost: Cost, settings: Settings, rate: floa
 def _print_held(console: Console, settings: Settings, partitions: int) -> None:
     from rich.table import Table
 
+    from twinsieve.pipeline.service.run import stop_s
     from twinsieve.pipeline.sizing.process_memory import held_by
 
     held = held_by(settings, partitions)
@@ -333,3 +334,8 @@ def _print_held(console: Console, settings: Settings, partitions: int) -> None:
         table.add_row(part, *(f"{size / 2**20:,.1f}" if size else "" for size in (worker, index)))
     console.print(table)
     console.print(f"both roles: {held.process / 2**20:,.1f} MiB, beside Python and its packages")
+    console.print(
+        f"limit of memory of a container or unit: {math.ceil(held.limit / 2**20):,} MiB; "
+        f"time from SIGTERM to the end: at most {stop_s(settings):.0f} s",
+        soft_wrap=True,
+    )

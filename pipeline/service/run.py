@@ -43,8 +43,8 @@ from twinsieve.pipeline.settings.stage_config import scheme_config
 
 _log = logging.getLogger("twinsieve")
 _END_S = 30.0
-SNAPSHOT_S = 600.0
-"""How long the last snapshot of an index may take. The unit in deploy/systemd waits for longer."""
+_SNAPSHOT_S = 600.0
+"""How long the last snapshot of an index may take."""
 _START_S = 2.0
 _JOIN_S = 0.2
 """While it waits for a role to end, it looks this often whether the role hangs."""
@@ -237,8 +237,17 @@ def run_service(
         ids = (scheme.scheme_id, own)
         _log.info("run: app=%s role=%s member=%s scheme=%s settings=%s", settings.app, role, slot, *ids)
         stack.enter_context(watching_input(settings, connect, clock, metrics))
-        hand_over_s = settings.near.grace_ms / 1000 + _END_S
-        drive(workers, indexes, stop, tick=watch.tick, shards=shards, hand_over_s=hand_over_s)
+        drive(workers, indexes, stop, tick=watch.tick, shards=shards, hand_over_s=_hand_over_s(settings))
+
+
+def stop_s(settings: Settings, role: str = BOTH) -> float:
+    """The longest time from a stop to the end of the process, with time for Python to end."""
+    limits = {"worker": _END_S, "index": _SNAPSHOT_S, "shard": _hand_over_s(settings)}
+    return sum(limits[name] for name in roles_of(role)) + _END_S
+
+
+def _hand_over_s(settings: Settings) -> float:
+    return settings.near.grace_ms / 1000 + _END_S
 
 
 @contextmanager
@@ -264,7 +273,7 @@ def drive(
     indexes: list[Loop],
     stop: threading.Event,
     end_s: float = _END_S,
-    snapshot_s: float = SNAPSHOT_S,
+    snapshot_s: float = _SNAPSHOT_S,
     start_s: float = _START_S,
     tick: Callable[[], None] = lambda: None,
     shards: Sequence[Loop] = (),

@@ -29,6 +29,10 @@ FORGOTTEN_BYTES = 24
 """Bytes for each message that was kept but then never emitted: its digest is remembered for the length of the
 exact window, so that the next copy of the message is kept (`stages/exact/forgotten.py`)."""
 
+PYTHON_BYTES = 400 << 20
+"""Python, the packages and compiled kernels, which a process takes beside `Held`. With both roles and nearly
+empty windows it took 177 to 214 MiB; the rest is for the allocator."""
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -75,6 +79,11 @@ class Held:
     def process(self) -> int:
         """Memory of a process that has both roles."""
         return self.worker + self.index
+
+    @property
+    def limit(self) -> int:
+        """The limit of memory to give to a process that has both roles."""
+        return self.process + PYTHON_BYTES
 
 
 def held_by(settings: Settings, partitions: int) -> Held:

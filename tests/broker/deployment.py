@@ -87,11 +87,15 @@ class Deployment:
         """Topics that messages end in."""
         return [f"{self.app}.out", f"{self.app}.dup", f"{self.app}.dead"]
 
-    def create_topics(self, replication: int = 1) -> None:
-        """All topics, as `twinsieve topics create` makes them."""
+    def create_topics(self, replication: int = 1, max_bytes: int | None = None) -> None:
+        """All topics, as `twinsieve topics create` makes them.
+
+        max_bytes: of a batch of the input, where that is not as the broker has it
+        """
         broker = connect(KafkaSettings(bootstrap=self._bootstrap))
         admin = broker.admin()
-        admin.create_topic(NewTopic(f"{self.app}.in", self._partitions, replication))
+        limits = {} if max_bytes is None else {"max.message.bytes": str(max_bytes)}
+        admin.create_topic(NewTopic(f"{self.app}.in", self._partitions, replication, limits))
         topics = {"replication": replication, "min_in_sync": max(1, replication - 1)}
         create(Settings.model_validate({**self.settings, "topics": topics}), admin)
         broker.close()

@@ -12,9 +12,10 @@ from click.testing import CliRunner
 
 from twinsieve.pipeline.commands.cli import cli
 from twinsieve.pipeline.commands.kafka import logs
-from twinsieve.pipeline.service import run
+from twinsieve.pipeline.service.run import stop_s
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.load import load_settings
+from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.sizing.process_memory import held_by
 
 _UNIT = "deploy/systemd/twinsieve@.service"
@@ -50,13 +51,12 @@ def test_only_codes_that_ask_for_somebody_end_the_restarts(unit: Mapping[str, st
 
 
 def test_the_last_snapshot_has_its_time(unit: Mapping[str, str]) -> None:
-    assert int(unit["TimeoutStopSec"]) > run.SNAPSHOT_S
+    assert int(unit["TimeoutStopSec"]) >= stop_s(Settings())
 
 
 def test_the_limit_of_memory_holds_what_lint_counts(root: Path, unit: Mapping[str, str]) -> None:
-    held = held_by(load_settings(root / "config/kafka.yaml"), partitions=4).process
-    limit = int(unit["MemoryMax"].removesuffix("G")) << 30
-    assert held + (400 << 20) <= limit <= 2 * held
+    least = held_by(load_settings(root / "config/kafka.yaml"), partitions=4).limit
+    assert least <= int(unit["MemoryMax"].removesuffix("G")) << 30 <= 2 * least
 
 
 def test_the_state_lies_where_the_unit_may_write(text: str, unit: Mapping[str, str]) -> None:

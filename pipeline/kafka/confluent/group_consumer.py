@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -28,6 +29,9 @@ from twinsieve.pipeline.kafka.deadline import COMMITTED_S
 from twinsieve.pipeline.kafka.leaving import leave
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
 
+_log = logging.getLogger(__name__)
+_JOIN_S = 30.0
+"""A join that takes longer is looked for in the group's list of members."""
 _LAST_S = 5.0
 _LAST_MESSAGES = 10_000
 _MEMBERSHIP_S = 1.0
@@ -76,12 +80,13 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         self._epoch = 0
         self._assigned: frozenset[Partition] = frozenset()
         self._nameless = False
+        self._joining, self._join_began_s = True, 0.0
         self._membership = Membership(-1)
         self._membership_epoch, self._membership_s = -1, 0.0
         self._join()
 
     def _join(self) -> None:
-        self._joining = True
+        self._begin_join()
         self._consumer.subscribe(
             self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
@@ -116,6 +121,30 @@ class ConfluentGroupConsumer(ConfluentConsumer):
             return not error.retryable
         return any(member.name == self._member and key != self._member_id for key, member in members.items())
 
+    def _begin_join(self) -> None:
+        self._joining, self._join_began_s = True, time.monotonic()
+
+    def _is_unknown(self) -> bool:
+        """Whether this consumer has been joining for a while, and the group does not know of it.
+
+        librdkafka joins again by itself when a session has ended, but not always: of version 2.16.0, with a
+        broker that lost its partitions every minute, one sent no request to join for seven minutes, until the
+        broker ended. A group that waits for other members lists this one.
+        """
+        now_s = time.monotonic()
+        if not self._joining or now_s - self._join_began_s < _JOIN_S:
+            return False
+        self._join_began_s = now_s
+        try:
+            members = self._admin().members(self._group)
+        except BrokerError:
+            return False
+        present = self._consumer.memberid()
+        return not any(
+            key == present or (member.name is not None and member.name == self._member)
+            for key, member in members.items()
+        )
+
     def _rejoin(self) -> None:
         """Join again with a new client, because the old one is unusable; the caller sees a rebalance."""
         self._nameless = False
@@ -139,7 +168,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
 
     def _on_revoke(self, consumer: Any, partitions: list[Any]) -> None:  # noqa: ARG002 - librdkafka's call
         self._moved()
-        self._joining = True
+        self._begin_join()
         self._assigned = frozenset()
         consumer.unassign()
 
@@ -171,6 +200,13 @@ class ConfluentGroupConsumer(ConfluentConsumer):
 
     def poll(self, timeout_s: float, max_records: int) -> PollResult:
         if self._nameless:
+            self._rejoin()
+        elif self._is_unknown():
+            _log.warning(
+                "group %s has not known this process for %g s; joining with a new client",
+                self._group,
+                _JOIN_S,
+            )
             self._rejoin()
         records = self._fetched(timeout_s, max_records)
         # Rebalance callbacks run inside consume() on this thread, so no rebalance can come between the
