@@ -139,6 +139,12 @@ class Node:
         """True while the JVM lives."""
         return self._process is not None and self._process.poll() is None
 
+    def stop(self) -> None:
+        """SIGTERM: unlike a killed one, it registers again as soon as it is started."""
+        assert self._process is not None
+        self._process.terminate()
+        self._process.wait(_READY_TIMEOUT_S)
+
     def kill(self) -> None:
         """kill -9, as a power cut would; idempotent."""
         if self._process is None:
@@ -157,9 +163,7 @@ class Node:
         partial = archive.with_name(f"{archive.name}.{os.getpid()}")
         self.start(f"-XX:ArchiveClassesAtExit={partial}")
         self.wait_ready()
-        assert self._process is not None
-        os.killpg(self._process.pid, signal.SIGTERM)
-        self._process.wait(timeout=_READY_TIMEOUT_S)
+        self.stop()
         # A Java that cannot archive writes nothing. Two test runs may be here at once; either archive will do.
         if partial.exists():
             partial.rename(archive)

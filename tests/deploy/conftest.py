@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.broker.fixtures import _shared, bootstrap, mortal_broker
+from tests.broker.fixtures import bootstrap
 from tests.deploy import prometheus as distribution
 
-__all__ = ["_shared", "bootstrap", "mortal_broker"]
+__all__ = ["bootstrap"]
 
 
 @pytest.fixture(scope="session")

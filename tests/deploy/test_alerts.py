@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.deploy.played import RULES, asked_of, play, rules
 from tests.deploy.series import Series, Value, always, app, then, well
@@ -330,3 +332,14 @@ def test_each_alert_names_a_part_of_a_page_that_exists_and_the_page_of_metrics_n
         assert rule["labels"]["severity"] in ("page", "ticket")
     section = (root / "docs/METRICS.md").read_text("utf-8").partition("\n## Alerts\n")[2]
     assert set(re.findall(r"^\| `(Twinsieve\w+)` \|", section, re.MULTILINE)) == alerts.keys()
+
+
+def test_the_rules_are_an_object_of_the_operator_as_the_page_makes_it(root: Path) -> None:
+    page = (root / "docs/DEPLOY.md").read_text("utf-8")
+    (block,) = (each for each in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "PrometheusRule" in each)
+    shown = block.replace("kubectl apply -f -", "cat")
+    assert shown != block
+    done = subprocess.run(["sh", "-c", shown], cwd=root, capture_output=True, text=True, check=True)
+    made = yaml.safe_load(done.stdout)
+    assert made["kind"] == "PrometheusRule"
+    assert made["spec"] == yaml.safe_load(RULES.read_text("utf-8"))
