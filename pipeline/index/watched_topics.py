@@ -12,7 +12,7 @@ from typing import TypeVar
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Clock
-from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.broker.records import BrokerError, FatalError
 from twinsieve.pipeline.broker.redriven import held_by, input_id, read_redriven
 from twinsieve.pipeline.index.config import IndexConfig
 from twinsieve.pipeline.index.ledger import Ledger, NumberedTopic, Waiting
@@ -202,7 +202,7 @@ class InputTopics:
         try:
             return ask()
         except BrokerError as error:
-            if error.retryable:
+            if error.retryable or isinstance(error, FatalError):
                 raise
             if str(error) not in self._denied:
                 self._denied.add(str(error))

@@ -5,6 +5,7 @@ Passwords come from the environment (through the settings) or from files, and ar
 
 from __future__ import annotations
 
+import logging
 import socket
 import ssl
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Literal
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import KafkaSettings, SecuritySettings
 
+_log = logging.getLogger(__name__)
 _HANDSHAKE_S = 3.0
 _REFUSAL_S = 1.0
 
@@ -35,6 +37,25 @@ def secret_text(security: SecuritySettings, name: Literal["password", "key_passw
         raise ConfigError([f"{key}: {file!r} cannot be read ({reason}); make it readable"]) from error
 
 
+def fresh_secret(security: SecuritySettings, name: Literal["password", "key_password"]) -> str | None:
+    """The secret as its file holds it now, for new clients: it may have been replaced since the start.
+
+    If the file is gone, cannot be read or is a pipe, it is the secret as it was at the start.
+
+    raises: ConfigError if the file cannot be read, and never could
+    """
+    file, known = getattr(security, f"{name}_file"), getattr(security, name)
+    if file is None or (known is not None and not Path(file).is_file()):
+        return secret_text(security, name)
+    try:
+        return secret_text(security.model_copy(update={name: None}), name)
+    except ConfigError as error:
+        if known is None:
+            raise
+        _log.warning("%s; the secret that it held at the start is used", error)
+        return secret_text(security, name)
+
+
 def tls_context(settings: KafkaSettings) -> ssl.SSLContext:
     """A TLS context with the certificates of the settings.
 
@@ -49,7 +70,7 @@ def tls_context(settings: KafkaSettings) -> ssl.SSLContext:
         # certificates made with `openssl req -x509` lack it. No other Kafka client refuses them.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if security.certificate_file is not None:
-            password = secret_text(security, "key_password") or ""
+            password = fresh_secret(security, "key_password") or ""
             context.load_cert_chain(security.certificate_file, security.key_file, password)
     except (OSError, ssl.SSLError) as error:
         named = security.ca_file, security.certificate_file, security.key_file

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.broker.records import BrokerError, FatalError
 from twinsieve.pipeline.settings.model import KafkaSettings
 
+_OF_PASSWORDS = "user {user} or its password; check kafka.security.username and the password"
+_OF_TOKENS = (
+    "the token of {user}; check kafka.security.token_scope, and which issuer and audience the broker expects"
+)
 # Each key is a regular expression that is searched in all reports of the client; the first match wins.
 # The causes in _CERTAIN do not go away by waiting, those in _MAY_PASS may.
+_REFUSED_LOGIN = "authentication failed|authenticationfailed|invalid credentials"
 _CERTAIN = {
-    "authentication failed|invalid credentials": (
-        "refused user {user!r} or its password; check kafka.security.username and the password"
-    ),
+    _REFUSED_LOGIN: "refused {login}",
     "unsupported sasl|unsupportedsasl|not enabled in the server|unsupported mechanism": (
         "does not offer {mechanism}; set kafka.security.mechanism to one that it offers"
     ),
@@ -48,21 +51,25 @@ def unreachable(settings: KafkaSettings, reports: Sequence[str]) -> BrokerError:
     """
     where = f"broker {settings.bootstrap}"
     security = settings.security
+    user = repr(security.username)
     words = {
-        "user": security.username or "",
         "mechanism": security.mechanism.upper(),
         "protocol": security.protocol,
+        "login": (_OF_TOKENS if security.mechanism == "oauthbearer" else _OF_PASSWORDS).format(user=user),
         "shown": "does not accept our TLS certificate"
         if security.certificate_file
         else "asks for a TLS certificate",
         # A broker that refuses a login may close the connection before the client has read the refusal.
-        "step": f"login; user {security.username!r} or its password is probably wrong"
+        "step": f"login; user {user} or its password is probably wrong"
         if "sasl" in security.protocol
         else "once; check kafka.security.protocol",
     }
     signs = _signs_in(reports)
     if signs is not None:
         advice = (_CERTAIN | _MAY_PASS)[signs]
+        if signs == _REFUSED_LOGIN:
+            # Somebody may replace the secret.
+            return FatalError(f"{where}: {advice.format(**words)}", denied=True)
         return BrokerError(f"{where}: {advice.format(**words)}", retryable=signs in _MAY_PASS)
     last = " ".join(reports[-1].split())[:200] if reports else "no answer"
     return BrokerError(f"{where}: cannot be reached ({last}); check kafka.bootstrap", retryable=True)

@@ -17,6 +17,7 @@ from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.service.build import ALIVE_S
 from twinsieve.pipeline.service.metrics import OPEN_STEPS, WAITING_STEPS, Metrics
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.shards.shard import Shard
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.worker import Worker
@@ -265,7 +266,14 @@ class Loop(ABC):
                 self._enter(LoopPhase.WORKING)
             elif self.phase.now is LoopPhase.WORKING and self._tries_parts:
                 self._enter(LoopPhase.RETRYING)
-        except BrokerError as error:
+        except (BrokerError, ConfigError) as caught:
+            if isinstance(caught, BrokerError):
+                error = caught
+            elif self.phase.now is LoopPhase.STARTING:
+                raise
+            else:
+                # A file that settings name, for example a certificate that is being replaced.
+                error = BrokerError(str(caught), retryable=True)
             self._failed(error)
             self._error_line = printable(str(error))
             if isinstance(error, FatalError):

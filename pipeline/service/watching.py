@@ -12,6 +12,7 @@ from twinsieve.pipeline.basics.pauses import Pauses
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.settings import ConfigError
 
 _log = logging.getLogger("twinsieve")
 _LONGEST_S = 12.0
@@ -52,10 +53,11 @@ def watching(
                         look(admin)
                         refused, pause_s = "", 0.0
                         stop.wait(min(_LONGEST_S, max(every_s, 10 * (clock.monotonic_s() - began_s))))
-            except BrokerError as error:
+            except (BrokerError, ConfigError) as error:
                 on_failure()
                 # The roles log that no broker answers. What waiting cannot repair is logged once.
-                if not error.retryable and str(error) != refused:
+                waits = isinstance(error, BrokerError) and error.retryable
+                if not waits and str(error) != refused:
                     refused = str(error)
                     _log.warning("%s: %s", problem, error)
                 pause_s = pauses.after(pause_s)

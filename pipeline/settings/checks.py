@@ -15,6 +15,7 @@ from twinsieve.pipeline.settings.model import (
     HttpSettings,
     KafkaSettings,
     NearSettings,
+    SecuritySettings,
     Settings,
     SignatureSettings,
 )
@@ -372,6 +373,18 @@ def open_doors(settings: Settings) -> list[Problem]:
     if security.protocol == "sasl_plaintext" and security.mechanism == "plain":
         advice = "use sasl_ssl, or scram-sha-512 at least"
         said.append(("kafka.security.mechanism", f"plain without TLS sends the password in clear; {advice}"))
+    if security.mechanism == "oauthbearer":
+        if security.protocol == "sasl_plaintext":
+            said.append(
+                ("kafka.security.protocol", "is sasl_plaintext: tokens are sent in clear; use sasl_ssl")
+            )
+        if (security.token_endpoint or "").startswith("http:"):
+            said.append(
+                (
+                    "kafka.security.token_endpoint",
+                    "has no TLS: the client's secret is sent in clear; use https",
+                )
+            )
     if security.protocol.endswith("ssl") and not security.check_hostname:
         advice = "set it to true, and give each broker a certificate with its name"
         said.append(
@@ -429,6 +442,7 @@ def _kafka(kafka: KafkaSettings) -> Iterator[Problem]:
             yield "kafka.security.username", f"is missing; {security.protocol} needs one"
     elif security.username is not None:
         yield "kafka.security.username", f"is set, but the protocol is {security.protocol}"
+    yield from _tokens(security)
     if (security.certificate_file is None) != (security.key_file is None):
         yield "kafka.security.key_file", "and certificate_file come together; set both or none"
     if kafka.block_bytes > kafka.message_bytes:
@@ -443,6 +457,25 @@ def _kafka(kafka: KafkaSettings) -> Iterator[Problem]:
         yield "kafka.session_timeout", "is above 5m; both clients leave after 5m without a poll"
     if kafka.pending_messages < kafka.poll_messages:
         yield "kafka.pending_messages", "is below kafka.poll_messages; one poll would not fit"
+
+
+def _tokens(security: SecuritySettings) -> Iterator[Problem]:
+    uses = security.protocol.startswith("sasl") and security.mechanism == "oauthbearer"
+    for name in ("token_endpoint", "token_scope", "token_ca_file"):
+        if getattr(security, name) is not None and not uses:
+            said = f"is set, but the login is {security.mechanism} over {security.protocol}"
+            yield f"kafka.security.{name}", f"{said}; it is for oauthbearer over sasl_ssl"
+    if not uses:
+        return
+    endpoint = security.token_endpoint
+    if endpoint is None:
+        yield "kafka.security.token_endpoint", "is missing; oauthbearer needs the address that gives tokens"
+    elif not re2.fullmatch(r"https?://[^\s@/?#]+(/\S*)?", endpoint):
+        # Not shown: it may hold a login.
+        yield (
+            "kafka.security.token_endpoint",
+            "cannot be used; write https://host/path, without a login",
+        )
 
 
 def _others(settings: Settings) -> Iterator[Problem]:

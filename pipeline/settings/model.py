@@ -406,11 +406,18 @@ class SecuritySettings(Section):
     protocol: Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] = setting(
         "plaintext", "TLS and logins"
     )
-    mechanism: Literal["plain", "scram-sha-256", "scram-sha-512"] = setting("scram-sha-512", "of SASL")
-    username: OptionalText = setting(None, "for SASL")
-    password: SecretStr | None = setting(None, "for SASL")
+    mechanism: Literal["plain", "scram-sha-256", "scram-sha-512", "oauthbearer"] = setting(
+        "scram-sha-512", "of SASL; oauthbearer: tokens by OIDC's client credentials"
+    )
+    username: OptionalText = setting(None, "for SASL; oauthbearer: the client's id")
+    password: SecretStr | None = setting(None, "for SASL; oauthbearer: the client's secret")
     password_file: OptionalText = setting(
         None, "a file with the password; or TWINSIEVE_KAFKA__SECURITY__PASSWORD"
+    )
+    token_endpoint: OptionalText = setting(None, "oauthbearer: the address that gives tokens")
+    token_scope: OptionalText = setting(None, "oauthbearer: the scope to ask for")
+    token_ca_file: OptionalText = setting(
+        None, "oauthbearer: certificates to trust for token_endpoint; none: the system's"
     )
     ca_file: OptionalText = setting(None, "certificates to trust; none: the system's")
     certificate_file: OptionalText = setting(None, "certificate of the client, for mutual TLS")

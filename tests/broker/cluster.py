@@ -7,14 +7,22 @@ import base64
 import shutil
 import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
 from tests.broker.certificates import make_certificates
 from tests.broker.distribution import class_archive
 from tests.broker.server import Node, free_ports
+from tests.broker.token_endpoint import AUDIENCE, ISSUER, TokenEndpoint
 
 PASSWORDS = {"admin": "admin-secret", "worker": "worker-secret", "nobody": "nobody-secret"}
 """Users of the secure cluster: `admin` may do everything, the others what ACLs allow."""
@@ -26,6 +34,7 @@ class Cluster:
     extra: properties that every node gets besides the usual ones
     lives_long: its brokers take minutes of a core to compile themselves well, for runs of minutes under load
     mortal: its brokers are killed and come back, or others take over from them
+    java: options of each node's Java
     apart: a lone controller beside the brokers, which lives on when they are killed; else each broker is one too
     """
 
@@ -37,6 +46,7 @@ class Cluster:
         apart: bool = False,
         lives_long: bool = False,
         mortal: bool = False,
+        java: Sequence[str] = (),
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="twinsieve-kafka-"))
         clients = free_ports(nodes)
@@ -66,7 +76,7 @@ class Cluster:
                 properties["inter.broker.listener.name"] = "PLAINTEXT"
             for key, value in (extra or {}).items():
                 properties[key] = f"{properties[key]},{value}" if key in _APPENDED else value
-            return Node(folder, properties, lives_long=lives_long)
+            return Node(folder, properties, lives_long=lives_long, java=java)
 
         self.nodes = [node(number, client) for number, client in enumerate(clients, 1)]
         self._controllers = [node(number, None) for number in ids if number > nodes]
@@ -175,6 +185,56 @@ class SecureCluster(Cluster):
     def close(self) -> None:
         super().close()
         shutil.rmtree(self._certificates_folder, ignore_errors=True)
+
+
+class LoginCluster(Cluster):
+    """One node whose logins end after seconds; clients without security stay superusers.
+
+    tokens: address for tokens of the endpoint; passwords: for users of PASSWORDS by SCRAM
+    login_s: after which a client has to log in again with its password
+    """
+
+    def __init__(self, endpoint: TokenEndpoint, login_s: int = 10) -> None:
+        ports = dict(zip(("TOKENS", "PASSWORDS"), free_ports(2), strict=True))
+        self.tokens, self.passwords = (f"127.0.0.1:{port}" for port in ports.values())
+        module = "org.apache.kafka.common.security"
+        again_ms = str(login_s * 1000)
+        tokens, passwords = "listener.name.tokens", "listener.name.passwords"
+        extra = {
+            "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items()),
+            "advertised.listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items()),
+            "listener.security.protocol.map": "TOKENS:SASL_PLAINTEXT,PASSWORDS:SASL_PLAINTEXT",
+            f"{tokens}.sasl.enabled.mechanisms": "OAUTHBEARER",
+            f"{tokens}.sasl.oauthbearer.jwks.endpoint.url": endpoint.keys_address,
+            f"{tokens}.sasl.oauthbearer.expected.audience": AUDIENCE,
+            f"{tokens}.sasl.oauthbearer.expected.issuer": ISSUER,
+            f"{tokens}.oauthbearer.sasl.server.callback.handler.class": (
+                f"{module}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+            ),
+            f"{tokens}.oauthbearer.sasl.jaas.config": (
+                f"{module}.oauthbearer.OAuthBearerLoginModule required;"
+            ),
+            # A session ends with its token.
+            f"{tokens}.oauthbearer.connections.max.reauth.ms": "3600000",
+            f"{passwords}.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            f"{passwords}.scram-sha-512.sasl.jaas.config": f"{module}.scram.ScramLoginModule required;",
+            f"{passwords}.scram-sha-512.connections.max.reauth.ms": again_ms,
+        }
+        allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={endpoint.keys_address}"
+        super().__init__(1, extra, java=[allowed])
+
+    def start(self, *format_options: str) -> Self:
+        users = [f"--add-scram=SCRAM-SHA-512=[name={user},password={PASSWORDS[user]}]" for user in PASSWORDS]
+        return super().start(*format_options, *users)
+
+    def set_password(self, user: str, password: str) -> None:
+        """Another password of the user, from now on."""
+        change = UserScramCredentialUpsertion(
+            user, ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096), password.encode()
+        )
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        for future in admin.alter_user_scram_credentials([change]).values():
+            future.result()
 
 
 _SHORT_SESSIONS = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "400"}

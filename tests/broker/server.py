@@ -53,10 +53,17 @@ def free_ports(count: int) -> list[int]:
 class Node:
     """One JVM with broker and controller; its log and data live in `folder`."""
 
-    def __init__(self, folder: Path, properties: Mapping[str, str], *, lives_long: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        properties: Mapping[str, str],
+        *,
+        lives_long: bool = False,
+        java: Sequence[str] = (),
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._properties = dict(properties)
-        self._jvm_options = [_COMPILES_WELL] if lives_long else []
+        self._jvm_options = [*java, *([_COMPILES_WELL] if lives_long else [])]
         self._data = Path(properties["log.dirs"])
         self._config = folder / "server.properties"
         self._config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))

@@ -20,6 +20,7 @@ from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.loop import Loop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.waiting import Waits
 from twinsieve.stages.contract import Kind
@@ -40,6 +41,8 @@ class Scripted(Loop):
             self._worked()
         elif step == "denied":
             raise FatalError("topic x: not allowed", denied=True)
+        elif step == "half a file":
+            raise ConfigError(["key.pem: no start line"])
         else:
             self.stop()
 
@@ -62,6 +65,13 @@ def test_a_role_that_has_worked_waits_for_its_permission() -> None:
     role = Scripted("works", "denied", "denied", "works")
     role.run()
     assert role.given_up == 3, "new clients after each refusal, and the end"
+
+
+def test_a_file_that_cannot_be_used_ends_a_start_and_nothing_that_has_worked() -> None:
+    """Somebody is replacing it."""
+    with pytest.raises(ConfigError, match="no start line"):
+        Scripted("half a file").run()
+    Scripted("works", "half a file", "half a file", "works").run()
 
 
 class _Scripts:

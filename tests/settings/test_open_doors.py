@@ -39,6 +39,19 @@ def test_a_password_in_clear_is_told(protocol: str, mechanism: str, warned: bool
     assert found == ["kafka.security.mechanism"] * warned
 
 
+@pytest.mark.parametrize(
+    ("protocol", "endpoint", "warned"),
+    [
+        ("sasl_ssl", "https://login.example/token", []),
+        ("sasl_plaintext", "https://login.example/token", ["protocol"]),
+        ("sasl_ssl", "http://login.example/token", ["token_endpoint"]),
+    ],
+)
+def test_a_token_or_its_secret_in_clear_is_told(protocol: str, endpoint: str, warned: list[str]) -> None:
+    login = {"mechanism": "oauthbearer", "username": "me", "token_endpoint": endpoint}
+    assert _keys({"protocol": protocol, **login}) == [f"kafka.security.{key}" for key in warned]
+
+
 @pytest.mark.parametrize(("protocol", "warned"), [("ssl", True), ("sasl_ssl", True), ("plaintext", False)])
 def test_host_names_that_are_not_checked_are_told(protocol: str, warned: bool) -> None:
     assert (

@@ -500,3 +500,28 @@ def test_status_pages_may_listen_on_loopback(tmp_path: Path, host: str) -> None:
     path = tmp_path / "my.yaml"
     path.write_text(f"http: {{pages: '{host}:9000'}}\n")
     assert load_settings(path).http.pages_address == (host.strip("[]"), 9000)
+
+
+@pytest.mark.parametrize(
+    ("written", "key", "says"),
+    [
+        ("mechanism: oauthbearer", "token_endpoint", "is missing; oauthbearer needs the address"),
+        (
+            "mechanism: oauthbearer\n    token_endpoint: login.example",
+            "token_endpoint",
+            "write https://host/path",
+        ),
+        (
+            "mechanism: oauthbearer\n    token_endpoint: https://me:secret@login.example/",
+            "token_endpoint",
+            "without a login",
+        ),
+        ("mechanism: plain\n    token_scope: kafka", "token_scope", "it is for oauthbearer over sasl_ssl"),
+    ],
+)
+def test_a_login_by_tokens_is_whole(tmp_path: Path, written: str, key: str, says: str) -> None:
+    text = f"kafka:\n  security:\n    protocol: sasl_ssl\n    username: me\n    {written}\n"
+    (found,) = _findings(tmp_path, text)
+    assert f"kafka.security.{key}" in found
+    assert says in found
+    assert "secret" not in found

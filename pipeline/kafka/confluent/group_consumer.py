@@ -118,7 +118,8 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         try:
             members = self._admin().members(self._group)
         except BrokerError as error:
-            return not error.retryable
+            # A refused login says nothing about other processes.
+            return not error.retryable and not isinstance(error, FatalError)
         return any(member.name == self._member and key != self._member_id for key, member in members.items())
 
     def _begin_join(self) -> None:

@@ -11,7 +11,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.errors import REFUSED_TIME, ErrorRules, Meaning
-from twinsieve.pipeline.kafka.security import secret_text, tls_context
+from twinsieve.pipeline.kafka.security import fresh_secret, tls_context
+from twinsieve.pipeline.kafka.tokens import token_callback, token_source
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _log = logging.getLogger(__name__)
@@ -40,7 +41,8 @@ _NOT_ALLOWED = (
 
 class ClientEvents:
     """Receives the errors that librdkafka reports by callback instead of raising them: lost connections, and
-    the fatal error of a client, which is kept in `fatal`."""
+    the fatal error of a client, which is kept in `fatal`. A refused login is one, because only a new client
+    reads the secret again."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +58,7 @@ class ClientEvents:
 
     def __call__(self, error: KafkaError) -> None:
         with self._lock:
-            if error.fatal():
+            if error.fatal() or error.code() == KafkaError._AUTHENTICATION:
                 self.fatal = error
             # librdkafka reports every failed connection; one line every few seconds is enough.
             now = time.monotonic()
@@ -99,15 +101,18 @@ def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
         if security.certificate_file is not None:
             options["ssl.certificate.location"] = security.certificate_file
             options["ssl.key.location"] = security.key_file or security.certificate_file
-            password = secret_text(security, "key_password")
+            password = fresh_secret(security, "key_password")
             if password is not None:
                 options["ssl.key.password"] = password
         if not security.check_hostname:
             options["ssl.endpoint.identification.algorithm"] = "none"
     if "sasl" in security.protocol:
         options["sasl.mechanism"] = security.mechanism.upper()
-        options["sasl.username"] = security.username or ""
-        options["sasl.password"] = secret_text(security, "password") or ""
+        if security.mechanism == "oauthbearer":
+            options["oauth_cb"] = token_callback(token_source(security))
+        else:
+            options["sasl.username"] = security.username or ""
+            options["sasl.password"] = fresh_secret(security, "password") or ""
     return options
 
 

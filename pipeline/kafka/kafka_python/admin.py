@@ -14,7 +14,14 @@ from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
 from kafka.protocol.consumer.offsets import IsolationLevel
 
 from twinsieve.pipeline.broker.admin import NewTopic, TopicInfo
-from twinsieve.pipeline.broker.records import NO_TOPIC_ID, BrokerError, Committed, GroupMember, Partition
+from twinsieve.pipeline.broker.records import (
+    NO_TOPIC_ID,
+    BrokerError,
+    Committed,
+    FatalError,
+    GroupMember,
+    Partition,
+)
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT, Meaning
@@ -274,6 +281,9 @@ class PythonAdmin(KafkaAdmin):
                 raise BrokerError(
                     f"{doing}: {error}; check that the broker is running", retryable=True
                 ) from error
+            except errors.SaslAuthenticationFailedError as error:
+                # It was accepted when this client was made.
+                raise FatalError(f"{doing}: the broker refuses the login now", denied=True) from error
             except errors.KafkaError as error:
                 missing = isinstance(error, errors.UnknownTopicOrPartitionError)
                 # If a leader disappears from the metadata between two requests, the client reports it as

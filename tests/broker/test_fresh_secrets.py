@@ -1,0 +1,47 @@
+"""Secrets for new clients, read from files that are replaced meanwhile."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from twinsieve.pipeline.kafka.security import fresh_secret
+from twinsieve.pipeline.settings import ConfigError
+from twinsieve.pipeline.settings.model import SecuritySettings
+
+
+def _security(file: Path | None, known: str | None = "old") -> SecuritySettings:
+    return SecuritySettings(
+        password=None if known is None else SecretStr(known),
+        password_file=None if file is None else str(file),
+    )
+
+
+def test_it_is_what_the_file_has_now(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("new\n", "utf-8")
+    assert fresh_secret(_security(file), "password") == "new"
+    assert fresh_secret(_security(file, known=None), "password") == "new"
+    assert fresh_secret(_security(None), "password") == "old"
+
+
+def test_a_file_that_is_gone_or_a_pipe_leaves_what_is_known(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for file in (tmp_path / "none", tmp_path, pipe):
+        assert fresh_secret(_security(file), "password") == "old"
+
+
+def test_a_file_that_cannot_be_read_leaves_what_is_known_and_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "password"
+    file.write_bytes(b"\xff\xfehunter2")
+    assert fresh_secret(_security(file), "password") == "old"
+    assert "not UTF-8" in caplog.text
+    assert "hunter2" not in caplog.text
+    with pytest.raises(ConfigError, match=r"kafka\.security\.password_file"):
+        fresh_secret(_security(file, known=None), "password")
