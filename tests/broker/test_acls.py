@@ -98,16 +98,28 @@ class Tenant:
         open_kafka = {"bootstrap": cluster.bootstrap, "security": Settings().kafka.security}
         self.chief: Broker = connect(self.settings.kafka.model_copy(update=open_kafka))
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        secret = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-        upsertion = UserScramCredentialUpsertion(self.user, secret, _PASSWORD.encode())
-        self.admin.alter_user_scram_credentials([upsertion])[self.user].result()
+        self._set_password(self.user)
         for name in (f"{self.app}-in", self.old):
             self.chief.admin().create_topic(NewTopic(name, 2))
         create(self.settings, self.chief.admin())
 
-    def grant_printed(self, *options: str) -> None:
+    def add_user(self, *options: str) -> str:
+        """Another user with exactly what the command prints for these options; KEY=VALUE of its login."""
+        user = fresh("user")
+        self._set_password(user)
+        self.grant_printed(*options, user=user)
+        return f"kafka.security.username={user}"
+
+    def _set_password(self, user: str) -> None:
+        secret = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+        upsertion = UserScramCredentialUpsertion(user, secret, _PASSWORD.encode())
+        self.admin.alter_user_scram_credentials([upsertion])[user].result()
+
+    def grant_printed(self, *options: str, user: str = "") -> None:
         """Exactly what the command prints."""
-        printed = self.command("topics", "acls", "--principal", f"User:{self.user}", *options).splitlines()
+        printed = self.command(
+            "topics", "acls", "--principal", f"User:{user or self.user}", *options
+        ).splitlines()
         principals, grants = zip(*map(read_command, printed), strict=True)
         (principal,) = set(principals)
         allow(self._bootstrap, principal, grants)
@@ -248,6 +260,34 @@ def test_the_printed_rights_allow_nothing_else(tenant: Tenant) -> None:
     with pytest.raises(BrokerError):
         transact(transactor, Partition(f"{tenant.app}-in", 0), [b"never"])
     own.close()
+
+
+def test_each_role_works_with_its_own_rights_alone(tenant: Tenant) -> None:
+    """A worker cannot write decisions, an index no blocks."""
+    users = {role: tenant.add_user("--role", role) for role in ("index", "worker")}
+    tenant.produce(f"{tenant.app}-in", [_POSTS[0], _POSTS[0], b"no JSON"], 0)
+    for role, user in users.items():
+        tenant.start(role, "--role", role, "--set", user)
+    for kind in ("out", "dup", "dead"):
+        tenant.wait_for(kind, 0, 1)
+
+    def trimmed() -> bool:
+        at = Partition(f"{tenant.app}.fingerprints", 0)
+        return tenant.chief.admin().beginning_offsets([at])[at] > 0
+
+    until(trimmed)
+    tenant.stop("worker")
+    tenant.stop("index")
+    assert "permission" not in tenant.log.read_text()
+    security = tenant.settings.kafka.security
+    for role, forbidden in (("worker", "decisions"), ("index", "fingerprints")):
+        named = security.model_copy(update={"username": users[role].partition("=")[2]})
+        own = connect(tenant.settings.kafka.model_copy(update={"security": named}))
+        with pytest.raises(BrokerError):
+            append(own, Partition(f"{tenant.app}.{forbidden}", 0))
+        with pytest.raises(BrokerError):
+            append(own, Partition(f"{tenant.app}-in", 0))
+        own.close()
 
 
 def append(broker: Broker, at: Partition) -> None:

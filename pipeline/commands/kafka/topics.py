@@ -28,6 +28,7 @@ _T = TypeVar("_T")
         "twinsieve topics create -c kafka.yaml --input-partitions 4",
         "twinsieve topics acls -c kafka.yaml --principal User:sieve",
         "twinsieve topics acls -c kafka.yaml --principal User:trial --dry-run",
+        "twinsieve topics acls -c kafka.yaml --principal User:worker --role worker",
     ),
 )
 def command() -> None:
@@ -85,6 +86,11 @@ def create_topics(input_partitions: int | None, flags: SettingsFlags) -> None:
     help="File of client properties for kafka-acls.sh if the connection is not plaintext (admin.properties).",
 )
 @click.option(
+    "--role",
+    metavar="ROLES",
+    help="Print the permissions for `run --role ROLES` alone (all roles, seed, reset and redrive).",
+)
+@click.option(
     "--dry-run", is_flag=True, help="Print the permissions for `run --dry-run`, which writes no output."
 )
 @click.option(
@@ -93,15 +99,24 @@ def create_topics(input_partitions: int | None, flags: SettingsFlags) -> None:
     help="Print the permissions for why, audit, status and redrive --dry-run, which write nothing.",
 )
 def show_acls(
-    principal: str, command_config: str, dry_run: bool, read_only: bool, flags: SettingsFlags
+    principal: str,
+    command_config: str,
+    role: str | None,
+    dry_run: bool,
+    read_only: bool,
+    flags: SettingsFlags,
 ) -> None:
     """Print commands that grant the permissions `run` and `redrive` need, and no others. Needs no broker."""
-    from twinsieve.pipeline.operate.acls import acls
+    from twinsieve.pipeline.operate.acls import ROLES, acls
+    from twinsieve.pipeline.service.roles import check_roles, roles_of
 
-    if dry_run and read_only:
-        raise click.UsageError("give --dry-run or --read-only; each prints other rights")
+    if read_only and (dry_run or role is not None):
+        raise click.UsageError("give --read-only alone; it prints other rights than --dry-run and --role")
     settings = flags.settings(on_files=False)
-    for line in acls(settings, principal, command_config, dry_run=dry_run, read_only=read_only):
+    roles = ROLES if role is None else sorted(roles_of(role))
+    if role is not None:
+        check_roles(frozenset(roles), settings)
+    for line in acls(settings, principal, command_config, roles=roles, dry_run=dry_run, read_only=read_only):
         click.echo(printable(line))
 
 
