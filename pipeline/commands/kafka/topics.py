@@ -113,9 +113,10 @@ def show_acls(
     if read_only and (dry_run or role is not None):
         raise click.UsageError("give --read-only alone; it prints other rights than --dry-run and --role")
     settings = flags.settings(on_files=False)
-    roles = ROLES if role is None else sorted(roles_of(role))
-    if role is not None:
-        check_roles(frozenset(roles), settings)
+    named = None if role is None else roles_of(role)
+    if named is not None:
+        check_roles(named, settings)
+    roles = ROLES if named is None else sorted(named)
     for line in acls(settings, principal, command_config, roles=roles, dry_run=dry_run, read_only=read_only):
         click.echo(printable(line))
 
