@@ -17,6 +17,8 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 
 _log = logging.getLogger(__name__)
 _EVERY_S = 5.0
+_NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token"
+"""The endpoint of tokens is away. No broker has refused anything, so a start waits as well."""
 _FENCED_PRODUCER = (
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
@@ -153,6 +155,8 @@ def _meaning(error: Exception) -> Meaning:
     displaced = inner.code() == KafkaError._FATAL and "group.instance.id" in inner.str()
     if displaced or inner.code() == KafkaError.FENCED_INSTANCE_ID:
         return Meaning.MEMBER_FENCED
+    if inner.code() == KafkaError._AUTHENTICATION and _NO_TOKEN in inner.str():
+        return Meaning.FINISHED
     if inner.code() in _NOT_ALLOWED:
         return Meaning.DENIED
     if inner.code() in _FENCED_PRODUCER:
