@@ -31,16 +31,15 @@ _RATE = 40.0
 _AGAIN_AND_AGAIN = 4
 """Times that the liveness probe is asked; three failures end a process."""
 _SERVER = """
-import http.server, sys, time
-born = time.monotonic()
+import http.server, pathlib, sys
+ended = pathlib.Path(sys.argv[2])
 class Answers(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        late = time.monotonic() - born > float(sys.argv[2])
-        self.send_response(503 if late == (self.path == "/healthz") else 200)
+        self.send_response(503 if ended.exists() == (self.path == "/healthz") else 200)
         self.end_headers()
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answers).serve_forever()
 """
-"""Healthy for the seconds of its second argument, and not ready; then the other way round."""
+"""Healthy and not ready until the file of its second argument is there, then the other way round."""
 
 
 class Pods:
@@ -156,9 +155,9 @@ def test_the_limit_that_lint_says_holds_hostile_input(bootstrap: str, case: str)
 @pytest.fixture
 def container() -> Mapping[str, Any]:
     """Probes that take seconds."""
-    probe = {"periodSeconds": 0.2, "timeoutSeconds": 1, "failureThreshold": 3}
+    probe = {"periodSeconds": 0.2, "timeoutSeconds": 10, "failureThreshold": 3}
     return {
-        "startupProbe": {**probe, "httpGet": {"path": "/healthz"}, "failureThreshold": 100},
+        "startupProbe": {**probe, "httpGet": {"path": "/healthz"}, "failureThreshold": 300},
         "livenessProbe": {**probe, "httpGet": {"path": "/healthz"}},
         "readinessProbe": {**probe, "httpGet": {"path": "/readyz"}},
         "resources": {"limits": {"memory": "300Mi"}},
@@ -173,11 +172,13 @@ def _kubelet(container: Mapping[str, Any], *command: str, grace_s: float = 20) -
     return Kubelet(process, port, {"terminationGracePeriodSeconds": grace_s}, container)
 
 
-def test_a_kubelet_kills_what_is_no_longer_healthy(container: Mapping[str, Any]) -> None:
-    with _kubelet(container, _SERVER, "5") as kubelet:
+def test_a_kubelet_kills_what_is_no_longer_healthy(container: Mapping[str, Any], tmp_path: Path) -> None:
+    ended = tmp_path / "ended"
+    with _kubelet(container, _SERVER, str(ended)) as kubelet:
         assert poll_until(lambda: kubelet.is_checked(3), 60)
         assert not kubelet.killed
         assert not kubelet.is_ready
+        ended.touch()
         assert poll_until(lambda: kubelet.code is not None, 60)
         assert kubelet.killed.startswith("livenessProbe: 3 failures")
 
