@@ -65,7 +65,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class TokenSource:
-    """The newest token of one login. A thread renews it until the process ends.
+    """The newest token of one login. A thread renews it until `close`, or until the process ends.
 
     raises: BrokerError, which waiting may repair, if the endpoint gives no token now
     """
@@ -74,6 +74,7 @@ class TokenSource:
         self._security = security
         self._calls = CallThread()
         self._may_ask = threading.Semaphore(_MAX_REQUESTS)
+        self._closed = threading.Event()
         self._said_s = -math.inf
         self._failure = ""
         self._token = self._ask()
@@ -86,10 +87,13 @@ class TokenSource:
             raise BrokerError(self._failure or "the token has ended", retryable=True)
         return token
 
+    def close(self) -> None:
+        """Renew no more."""
+        self._closed.set()
+
     def _renew(self) -> None:
         wait_s = _RENEW_AT * self._token.life_s
-        while True:
-            time.sleep(wait_s)
+        while not self._closed.wait(wait_s):
             try:
                 self._token = self._ask()
             except (BrokerError, ConfigError) as error:

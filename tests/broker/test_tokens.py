@@ -26,6 +26,23 @@ def endpoint(tmp_path: Path) -> Iterator[TokenEndpoint]:
         yield made
 
 
+Open = Callable[[SecuritySettings], TokenSource]
+
+
+@pytest.fixture
+def opened() -> Iterator[Open]:
+    """Makes sources that renew nothing after the test."""
+    made: list[TokenSource] = []
+
+    def make(security: SecuritySettings) -> TokenSource:
+        made.append(TokenSource(security))
+        return made[-1]
+
+    yield make
+    for source in made:
+        source.close()
+
+
 def _settings(endpoint: TokenEndpoint, folder: Path, **more: object) -> SecuritySettings:
     file = folder / "secret"
     file.write_text(f"{endpoint.secret}\n", "utf-8")
@@ -50,6 +67,7 @@ def test_one_token_serves_all_clients(endpoint: TokenEndpoint, tmp_path: Path) -
     assert 0 < ends_s - time.time() <= 100.0
     assert endpoint.given == 1
     assert endpoint.forms == [{"grant_type": ["client_credentials"], "scope": ["read write"]}]
+    source.close()
 
 
 @pytest.mark.parametrize(
@@ -85,10 +103,10 @@ def test_an_endpoint_that_lies_gives_no_token(
     assert endpoint.secret not in str(refused.value)
 
 
-def test_a_life_without_end_or_word_is_cut(endpoint: TokenEndpoint, tmp_path: Path) -> None:
+def test_a_life_without_end_or_word_is_cut(opened: Open, endpoint: TokenEndpoint, tmp_path: Path) -> None:
     for told, life_s in ((b', "expires_in": 1e999', 86_400.0), (b"", 300.0)):
         endpoint.answers = lambda told=told: (200, b'{"access_token": "a"' + told + b"}")  # type: ignore[misc]
-        assert TokenSource(_settings(endpoint, tmp_path)).token().life_s == life_s
+        assert opened(_settings(endpoint, tmp_path)).token().life_s == life_s
 
 
 def test_who_is_not_there_or_silent_is_named_in_time(
@@ -116,10 +134,10 @@ def test_who_is_not_there_or_silent_is_named_in_time(
 
 
 def test_answers_that_do_not_end_take_few_threads(
-    endpoint: TokenEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    opened: Open, endpoint: TokenEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint.life_s = 2.0
-    source = TokenSource(_settings(endpoint, tmp_path))
+    source = opened(_settings(endpoint, tmp_path))
     monkeypatch.setattr(tokens, "_REQUEST_S", 0.2)
     monkeypatch.setattr(tokens, "_RETRY_S", 0.05)
     ended, held = threading.Event(), []
@@ -140,7 +158,11 @@ def test_answers_that_do_not_end_take_few_threads(
 
 
 def test_tokens_are_renewed_with_the_secret_that_the_file_has_then(
-    endpoint: TokenEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    opened: Open,
+    endpoint: TokenEndpoint,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A secret that ended is said once in a while; a new one in its file ends that."""
     monkeypatch.setattr(tokens, "_RETRY_S", 0.1)
@@ -148,7 +170,7 @@ def test_tokens_are_renewed_with_the_secret_that_the_file_has_then(
     caplog.set_level(logging.INFO)
     endpoint.life_s = 10.0
     security = _settings(endpoint, tmp_path)
-    source = TokenSource(security)
+    source = opened(security)
     given = endpoint.given
     wait_for(lambda: endpoint.given > given, "a second token")
     endpoint.secret = "another"
@@ -178,6 +200,7 @@ def _unreadable(path: Path) -> None:
 
 @pytest.mark.parametrize("harm", [_gone, _unreadable])
 def test_a_secret_file_that_cannot_be_read_keeps_the_token(
+    opened: Open,
     endpoint: TokenEndpoint,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -187,7 +210,7 @@ def test_a_secret_file_that_cannot_be_read_keeps_the_token(
     monkeypatch.setattr(tokens, "_RETRY_S", 0.1)
     monkeypatch.setattr(tokens, "_RENEW_AT", 0.05)
     security = _settings(endpoint, tmp_path)
-    source = TokenSource(security)
+    source = opened(security)
     harm(Path(str(security.password_file)))
     wait_for(lambda: "kafka.security.password_file" in caplog.text, "the file's name in the log")
     assert "the last token is valid for" in caplog.text
