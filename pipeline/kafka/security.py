@@ -20,40 +20,26 @@ _REFUSAL_S = 1.0
 
 
 def secret_text(security: SecuritySettings, name: Literal["password", "key_password"]) -> str | None:
-    """The secret, or None if neither a value nor a file is set; the line end of a file is removed.
+    """The secret for a new client, without a line end: as its file holds it now, because it may have been
+    replaced since the start. None if neither a value nor a file is set.
 
-    raises: ConfigError if the file cannot be read; the error text never contains the secret
+    If there is no file, or it is gone, cannot be read or is a pipe, it is the secret as it was at the start.
+
+    raises: ConfigError if the file cannot be read, and never could; the error text never contains the secret
     """
     value, file = getattr(security, name), getattr(security, f"{name}_file")
-    if value is not None:
-        return str(value.get_secret_value())
-    if file is None:
-        return None
+    known = None if value is None else str(value.get_secret_value())
+    if file is None or (known is not None and not Path(file).is_file()):
+        return known
     try:
         return Path(file).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        key = f"kafka.security.{name}_file"
-        raise ConfigError([f"{key}: {file!r} cannot be read ({reason}); make it readable"]) from error
-
-
-def fresh_secret(security: SecuritySettings, name: Literal["password", "key_password"]) -> str | None:
-    """The secret as its file holds it now, for new clients: it may have been replaced since the start.
-
-    If the file is gone, cannot be read or is a pipe, it is the secret as it was at the start.
-
-    raises: ConfigError if the file cannot be read, and never could
-    """
-    file, known = getattr(security, f"{name}_file"), getattr(security, name)
-    if file is None or (known is not None and not Path(file).is_file()):
-        return secret_text(security, name)
-    try:
-        return secret_text(security.model_copy(update={name: None}), name)
-    except ConfigError as error:
+        problem = f"kafka.security.{name}_file: {file!r} cannot be read ({reason}); make it readable"
         if known is None:
-            raise
-        _log.warning("%s; the secret that it held at the start is used", error)
-        return secret_text(security, name)
+            raise ConfigError([problem]) from error
+        _log.warning("%s; the secret that it held at the start is used", problem)
+        return known
 
 
 def tls_context(settings: KafkaSettings) -> ssl.SSLContext:
@@ -70,7 +56,7 @@ def tls_context(settings: KafkaSettings) -> ssl.SSLContext:
         # certificates made with `openssl req -x509` lack it. No other Kafka client refuses them.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if security.certificate_file is not None:
-            password = fresh_secret(security, "key_password") or ""
+            password = secret_text(security, "key_password") or ""
             context.load_cert_chain(security.certificate_file, security.key_file, password)
     except (OSError, ssl.SSLError) as error:
         named = security.ca_file, security.certificate_file, security.key_file

@@ -28,7 +28,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.kafka.deadline import CallThread, DeadlineError
-from twinsieve.pipeline.kafka.security import fresh_secret
+from twinsieve.pipeline.kafka.security import secret_text
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import SecuritySettings
 
@@ -178,7 +178,7 @@ def token_callback(source: TokenSource) -> Callable[[str], tuple[str, float]]:
 
 def _requested(security: SecuritySettings) -> Token:
     asked_s = time.monotonic()
-    user, secret = security.username or "", fresh_secret(security, "password") or ""
+    user, secret = security.username or "", secret_text(security, "password") or ""
     login = base64.b64encode(f"{quote_plus(user)}:{quote_plus(secret)}".encode()).decode()
     form = {"grant_type": "client_credentials"}
     if security.token_scope is not None:

@@ -62,9 +62,14 @@ def read_referenced(
             problems.append((key, f"names {name!r}, which cannot be read: {error.strerror}"))
             continue
         if is_secret:
-            problem = _fill(section, own.removesuffix("_file"), content)
+            secret = own.removesuffix("_file")
+            is_given = section.get(secret) is not None
+            problem = _fill(section, secret, content)
             if problem:
                 problems.append((key, f"names {name!r}, which {problem}"))
+            elif is_given and key.startswith("kafka."):
+                # The environment counts before the file, which new clients would read again.
+                section[own] = None
     return Settings.model_validate(values), problems
 
 

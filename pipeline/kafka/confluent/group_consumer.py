@@ -80,7 +80,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         self._epoch = 0
         self._assigned: frozenset[Partition] = frozenset()
         self._nameless = False
-        self._joining, self._join_began_s = True, 0.0
+        self._joining, self._join_seen_s = True, 0.0
         self._membership = Membership(-1)
         self._membership_epoch, self._membership_s = -1, 0.0
         self._join()
@@ -123,7 +123,8 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         return any(member.name == self._member and key != self._member_id for key, member in members.items())
 
     def _begin_join(self) -> None:
-        self._joining, self._join_began_s = True, time.monotonic()
+        """Note that this consumer joins. `_join_seen_s`: when it began, or when the group was last asked."""
+        self._joining, self._join_seen_s = True, time.monotonic()
 
     def _is_unknown(self) -> bool:
         """Whether this consumer has been joining for a while, and the group does not know of it.
@@ -133,9 +134,9 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         broker ended. A group that waits for other members lists this one.
         """
         now_s = time.monotonic()
-        if not self._joining or now_s - self._join_began_s < _JOIN_S:
+        if not self._joining or now_s - self._join_seen_s < _JOIN_S:
             return False
-        self._join_began_s = now_s
+        self._join_seen_s = now_s
         try:
             members = self._admin().members(self._group)
         except BrokerError:

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.errors import REFUSED_TIME, ErrorRules, Meaning
-from twinsieve.pipeline.kafka.security import fresh_secret, tls_context
+from twinsieve.pipeline.kafka.security import secret_text, tls_context
 from twinsieve.pipeline.kafka.tokens import token_callback, token_source
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -103,7 +103,7 @@ def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
         if security.certificate_file is not None:
             options["ssl.certificate.location"] = security.certificate_file
             options["ssl.key.location"] = security.key_file or security.certificate_file
-            password = fresh_secret(security, "key_password")
+            password = secret_text(security, "key_password")
             if password is not None:
                 options["ssl.key.password"] = password
         if not security.check_hostname:
@@ -114,7 +114,7 @@ def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
             options["oauth_cb"] = token_callback(token_source(security))
         else:
             options["sasl.username"] = security.username or ""
-            options["sasl.password"] = fresh_secret(security, "password") or ""
+            options["sasl.password"] = secret_text(security, "password") or ""
     return options
 
 

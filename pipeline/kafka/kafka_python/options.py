@@ -17,7 +17,7 @@ from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.errors import REFUSED_TIME, ErrorRules, Meaning
 from twinsieve.pipeline.kafka.kafka_python.log_filters import ConnectionFailures, quieten
 from twinsieve.pipeline.kafka.kafka_python.patches import network_thread, require_version
-from twinsieve.pipeline.kafka.security import fresh_secret, handshake_problem, tls_context
+from twinsieve.pipeline.kafka.security import handshake_problem, secret_text, tls_context
 from twinsieve.pipeline.kafka.tokens import TokenProvider, token_source
 from twinsieve.pipeline.kafka.unreachable import is_plain, unreachable
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -58,7 +58,7 @@ def common_options(settings: KafkaSettings, client_id: str, connect_timeout_s: f
             options["sasl_oauth_token_provider"] = TokenProvider(token_source(security))
         else:
             options["sasl_plain_username"] = security.username
-            options["sasl_plain_password"] = fresh_secret(security, "password")
+            options["sasl_plain_password"] = secret_text(security, "password")
     return options
 
 
