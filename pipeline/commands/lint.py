@@ -312,7 +312,7 @@ def _print_on_kafka(console: Console, cost: Cost, settings: Settings, rate: floa
 def _print_held(console: Console, settings: Settings, partitions: int) -> None:
     from rich.table import Table
 
-    from twinsieve.pipeline.service.run import stop_s
+    from twinsieve.pipeline.service.stop_limits import stop_s
     from twinsieve.pipeline.sizing.process_memory import held_by
 
     held = held_by(settings, partitions)

@@ -34,10 +34,11 @@ _OPERATIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "shard": {"fingerprints": ("Read",), "answers": ("Read", "Write")},
 }
 """What each role does with messages of topics, by the attribute of `Names` or of the plan."""
-ROLES = tuple(_OPERATIONS)
 
 
-def grants(settings: Settings, *, roles: Collection[str] = ROLES, dry_run: bool = False) -> list[Grant]:
+def grants(
+    settings: Settings, *, roles: Collection[str] = tuple(_OPERATIONS), dry_run: bool = False
+) -> list[Grant]:
     """The permissions that `run` with these roles needs; with worker and index, also `seed`, `reset` and
     `redrive`.
 
@@ -45,7 +46,7 @@ def grants(settings: Settings, *, roles: Collection[str] = ROLES, dry_run: bool 
     snapshots are shared, the index deletes the parts of log and decisions that the snapshots cover. For this
     it needs Delete on both topics; Kafka has no smaller permission.
 
-    roles: some of ROLES
+    roles: worker, index, shard, or some of them
     dry_run: the permissions of `run --dry-run`, which creates its own internal topics and writes to no output
     """
     settings = shadow(settings) if dry_run else settings
@@ -103,7 +104,7 @@ def acls(
     principal: str = "User:twinsieve",
     command_config: str = "admin.properties",
     *,
-    roles: Collection[str] = ROLES,
+    roles: Collection[str] = tuple(_OPERATIONS),
     dry_run: bool = False,
     read_only: bool = False,
 ) -> list[str]:

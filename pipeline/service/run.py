@@ -32,6 +32,7 @@ from twinsieve.pipeline.service.roles import BOTH, check_roles, roles_of
 from twinsieve.pipeline.service.shard_loop import ShardLoop
 from twinsieve.pipeline.service.slots import slot_of
 from twinsieve.pipeline.service.start_checks import Command, check_topics, until_answered
+from twinsieve.pipeline.service.stop_limits import END_S, SNAPSHOT_S, hand_over_s
 from twinsieve.pipeline.service.text_check import require_texts
 from twinsieve.pipeline.service.warm_up import ABOUT, warm_up
 from twinsieve.pipeline.service.watchdog import Watchdog
@@ -42,9 +43,6 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_config
 
 _log = logging.getLogger("twinsieve")
-_END_S = 30.0
-_SNAPSHOT_S = 600.0
-"""How long the last snapshot of an index may take."""
 _START_S = 2.0
 _JOIN_S = 0.2
 """While it waits for a role to end, it looks this often whether the role hangs."""
@@ -237,17 +235,7 @@ def run_service(
         ids = (scheme.scheme_id, own)
         _log.info("run: app=%s role=%s member=%s scheme=%s settings=%s", settings.app, role, slot, *ids)
         stack.enter_context(watching_input(settings, connect, clock, metrics))
-        drive(workers, indexes, stop, tick=watch.tick, shards=shards, hand_over_s=_hand_over_s(settings))
-
-
-def stop_s(settings: Settings, role: str = BOTH) -> float:
-    """The longest time from a stop to the end of the process, with time for Python to end."""
-    limits = {"worker": _END_S, "index": _SNAPSHOT_S, "shard": _hand_over_s(settings)}
-    return sum(limits[name] for name in roles_of(role)) + _END_S
-
-
-def _hand_over_s(settings: Settings) -> float:
-    return settings.near.grace_ms / 1000 + _END_S
+        drive(workers, indexes, stop, tick=watch.tick, shards=shards, hand_over_s=hand_over_s(settings))
 
 
 @contextmanager
@@ -272,12 +260,12 @@ def drive(
     workers: list[Loop],
     indexes: list[Loop],
     stop: threading.Event,
-    end_s: float = _END_S,
-    snapshot_s: float = _SNAPSHOT_S,
+    end_s: float = END_S,
+    snapshot_s: float = SNAPSHOT_S,
     start_s: float = _START_S,
     tick: Callable[[], None] = lambda: None,
     shards: Sequence[Loop] = (),
-    hand_over_s: float = _END_S,
+    hand_over_s: float = END_S,
 ) -> None:
     """Run all loops until `stop` or until one fails; then end all, and raise the error of the failed one.
 

@@ -30,8 +30,8 @@ FORGOTTEN_BYTES = 24
 exact window, so that the next copy of the message is kept (`stages/exact/forgotten.py`)."""
 
 PYTHON_BYTES = 400 << 20
-"""Python, the packages and compiled kernels, which a process takes beside `Held`. With both roles and nearly
-empty windows it took 177 to 214 MiB; the rest is for the allocator."""
+"""What a process takes beside `Held`: Python, the packages and compiled kernels, 147 MiB before the first
+message (`python -m bench.kafka_footprint`); the rest is for the allocator."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka.admin import (
-    AdminClient,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
-
 from tests.broker.certificates import make_certificates
 from tests.broker.distribution import class_archive
 from tests.broker.server import Node, free_ports
@@ -175,12 +168,7 @@ class SecureCluster(Cluster):
         return {"protocol": "sasl_ssl", "ca_file": str(self.authority), "username": user, **secret, **more}
 
     def start(self, *format_options: str) -> Self:
-        users = [
-            f"--add-scram=SCRAM-SHA-{bits}=[name={user},password={password}]"
-            for user, password in PASSWORDS.items()
-            for bits in (256, 512)
-        ]
-        return super().start(*format_options, *users)
+        return super().start(*format_options, *_users(256, 512))
 
     def close(self) -> None:
         super().close()
@@ -190,15 +178,14 @@ class SecureCluster(Cluster):
 class LoginCluster(Cluster):
     """One node whose logins end after seconds; clients without security stay superusers.
 
-    tokens: address for tokens of the endpoint; passwords: for users of PASSWORDS by SCRAM
-    login_s: after which a client has to log in again with its password
+    tokens: address for tokens of the endpoint, where a session ends with its token
+    passwords: address for users of PASSWORDS by SCRAM, who have to log in again every ten seconds
     """
 
-    def __init__(self, endpoint: TokenEndpoint, login_s: int = 10) -> None:
+    def __init__(self, endpoint: TokenEndpoint) -> None:
         ports = dict(zip(("TOKENS", "PASSWORDS"), free_ports(2), strict=True))
         self.tokens, self.passwords = (f"127.0.0.1:{port}" for port in ports.values())
         module = "org.apache.kafka.common.security"
-        again_ms = str(login_s * 1000)
         tokens, passwords = "listener.name.tokens", "listener.name.passwords"
         extra = {
             "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items()),
@@ -214,27 +201,25 @@ class LoginCluster(Cluster):
             f"{tokens}.oauthbearer.sasl.jaas.config": (
                 f"{module}.oauthbearer.OAuthBearerLoginModule required;"
             ),
-            # A session ends with its token.
             f"{tokens}.oauthbearer.connections.max.reauth.ms": "3600000",
             f"{passwords}.sasl.enabled.mechanisms": "SCRAM-SHA-512",
             f"{passwords}.scram-sha-512.sasl.jaas.config": f"{module}.scram.ScramLoginModule required;",
-            f"{passwords}.scram-sha-512.connections.max.reauth.ms": again_ms,
+            f"{passwords}.scram-sha-512.connections.max.reauth.ms": "10000",
         }
         allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={endpoint.keys_address}"
         super().__init__(1, extra, java=[allowed])
 
     def start(self, *format_options: str) -> Self:
-        users = [f"--add-scram=SCRAM-SHA-512=[name={user},password={PASSWORDS[user]}]" for user in PASSWORDS]
-        return super().start(*format_options, *users)
+        return super().start(*format_options, *_users(512))
 
-    def set_password(self, user: str, password: str) -> None:
-        """Another password of the user, from now on."""
-        change = UserScramCredentialUpsertion(
-            user, ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096), password.encode()
-        )
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        for future in admin.alter_user_scram_credentials([change]).values():
-            future.result()
+
+def _users(*bits: int) -> list[str]:
+    """Options of a format that make the users of PASSWORDS, for SCRAM with hashes of these lengths."""
+    return [
+        f"--add-scram=SCRAM-SHA-{each}=[name={user},password={password}]"
+        for user, password in PASSWORDS.items()
+        for each in bits
+    ]
 
 
 _SHORT_SESSIONS = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "400"}

@@ -1,9 +1,15 @@
-"""Rights on a broker, granted to its users by the one who may."""
+"""Passwords and rights of users on a broker, given to them by the one who may."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 from kafka import KafkaAdminClient
 from kafka.admin import (
     ACL,
@@ -29,6 +35,14 @@ _OPERATIONS = {
     "Create": ACLOperation.CREATE,
     "Delete": ACLOperation.DELETE,
 }
+
+
+def set_password(bootstrap: str, user: str, password: str) -> None:
+    """The user has this password from now on, and logs in by SCRAM-SHA-512."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    secret = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    change = UserScramCredentialUpsertion(user, secret, password.encode())
+    admin.alter_user_scram_credentials([change])[user].result()
 
 
 def allow(bootstrap: str, principal: str, wanted: Iterable[Grant]) -> None:

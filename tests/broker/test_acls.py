@@ -15,15 +15,10 @@ from pathlib import Path
 import pytest
 import yaml
 from confluent_kafka import Producer
-from confluent_kafka.admin import (
-    AdminClient,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
+from confluent_kafka.admin import AdminClient
 
 from tests.broker.cluster import SecureCluster
-from tests.broker.grants import allow
+from tests.broker.grants import allow, set_password
 from tests.broker.groups import shares
 from tests.broker.services import POSTS, origins, value_of, written_settings
 from tests.broker.worlds import DEADLINE_S, fresh, read_all, transact, until
@@ -98,7 +93,7 @@ class Tenant:
         open_kafka = {"bootstrap": cluster.bootstrap, "security": Settings().kafka.security}
         self.chief: Broker = connect(self.settings.kafka.model_copy(update=open_kafka))
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._set_password(self.user)
+        set_password(cluster.bootstrap, self.user, _PASSWORD)
         for name in (f"{self.app}-in", self.old):
             self.chief.admin().create_topic(NewTopic(name, 2))
         create(self.settings, self.chief.admin())
@@ -106,14 +101,9 @@ class Tenant:
     def add_user(self, *options: str) -> str:
         """Another user with exactly what the command prints for these options; KEY=VALUE of its login."""
         user = fresh("user")
-        self._set_password(user)
+        set_password(self._bootstrap, user, _PASSWORD)
         self.grant_printed(*options, user=user)
         return f"kafka.security.username={user}"
-
-    def _set_password(self, user: str) -> None:
-        secret = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-        upsertion = UserScramCredentialUpsertion(user, secret, _PASSWORD.encode())
-        self.admin.alter_user_scram_credentials([upsertion])[user].result()
 
     def grant_printed(self, *options: str, user: str = "") -> None:
         """Exactly what the command prints."""
@@ -178,6 +168,11 @@ class Tenant:
 
         until(out)
 
+    def wait_until_trimmed(self) -> None:
+        """The index has deleted the beginning of its log."""
+        at = Partition(f"{self.app}.fingerprints", 0)
+        until(lambda: self.chief.admin().beginning_offsets([at])[at] > 0)
+
     def close(self) -> None:
         for process in self._processes.values():
             process.kill()
@@ -231,11 +226,7 @@ def test_a_user_with_the_printed_rights_seeds_resets_and_runs(tenant: Tenant) ->
         InputPosition(Partition(f"{tenant.app}-in", 1), 0)
     ]
 
-    def trimmed() -> bool:
-        at = Partition(f"{tenant.app}.fingerprints", 0)
-        return tenant.chief.admin().beginning_offsets([at])[at] > 0
-
-    until(trimmed)
+    tenant.wait_until_trimmed()
     tenant.stop("a")
     assert {role: set(shares(tenant.admin, group)) for role, group in groups.items()} == {
         "workers": {"b-worker"},
@@ -271,11 +262,7 @@ def test_each_role_works_with_its_own_rights_alone(tenant: Tenant) -> None:
     for kind in ("out", "dup", "dead"):
         tenant.wait_for(kind, 0, 1)
 
-    def trimmed() -> bool:
-        at = Partition(f"{tenant.app}.fingerprints", 0)
-        return tenant.chief.admin().beginning_offsets([at])[at] > 0
-
-    until(trimmed)
+    tenant.wait_until_trimmed()
     tenant.stop("worker")
     tenant.stop("index")
     assert "permission" not in tenant.log.read_text()

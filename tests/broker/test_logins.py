@@ -10,6 +10,7 @@ import pytest
 
 from tests.broker.cluster import PASSWORDS, LoginCluster
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
+from tests.broker.grants import set_password
 from tests.broker.load import Load
 from tests.broker.token_endpoint import TokenEndpoint
 from tests.broker.worlds import fresh
@@ -57,13 +58,10 @@ class Run:
     def end(self) -> None:
         """All came out once."""
         self.load.stop.set()
-        self.goes_out()
+        self.wait(lambda: self.load.sent_s.keys() <= self.watcher.seen.keys(), "not all came out")
         found = judge(self.load, self.watcher, self.deployment.outputs[0])
         assert found.good, found
         print(found)
-
-    def goes_out(self) -> None:
-        self.wait(lambda: self.load.sent_s.keys() <= self.watcher.seen.keys(), "not all came out")
 
     def close(self) -> None:
         self.load.stop.set()
@@ -136,7 +134,7 @@ def test_a_password_is_replaced_under_load(cluster: LoginCluster, client: str, t
     run = Run(cluster, client, cluster.passwords, security)
     try:
         run.goes_on()
-        cluster.set_password("worker", "another-secret")
+        set_password(cluster.bootstrap, "worker", "another-secret")
         run.wait(lambda: "refused user 'worker'" in run.log, "no refusal is said")
         file.write_text("another-secret", "utf-8")
         run.goes_on()

@@ -1,4 +1,4 @@
-"""Tokens of OIDC: what is asked, what is refused, and what is renewed. No broker takes part."""
+"""What the source of OIDC tokens asks its endpoint, which answers it refuses, and when it renews a token."""
 
 from __future__ import annotations
 

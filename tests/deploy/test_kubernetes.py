@@ -1,4 +1,4 @@
-"""The manifests of Kubernetes: valid, and what they name is what the program has."""
+"""The manifests are valid by the schemas of Kubernetes; their commands, paths, ports and limits fit the program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tests.deploy.manifests import EXAMPLES, VERSIONS, mib, of_kind, processes, rendered, validate
 from tests.deploy.played import DEPLOY
 from twinsieve.pipeline.commands.cli import cli
-from twinsieve.pipeline.service.run import stop_s
+from twinsieve.pipeline.service.stop_limits import stop_s
 from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.sizing.process_memory import held_by

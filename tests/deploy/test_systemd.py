@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from twinsieve.pipeline.commands.cli import cli
 from twinsieve.pipeline.commands.kafka import logs
-from twinsieve.pipeline.service.run import stop_s
+from twinsieve.pipeline.service.stop_limits import stop_s
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.load import load_settings
 from twinsieve.pipeline.settings.model import Settings

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from twinsieve.pipeline.service.run import stop_s
+from twinsieve.pipeline.service.stop_limits import stop_s
 from twinsieve.pipeline.settings.load import load_settings
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.sizing.process_memory import held_by

@@ -107,16 +107,15 @@ def show_acls(
     flags: SettingsFlags,
 ) -> None:
     """Print commands that grant the permissions `run` and `redrive` need, and no others. Needs no broker."""
-    from twinsieve.pipeline.operate.acls import ROLES, acls
-    from twinsieve.pipeline.service.roles import check_roles, roles_of
+    from twinsieve.pipeline.operate.acls import acls
+    from twinsieve.pipeline.service.roles import ROLES, check_roles, roles_of
 
     if read_only and (dry_run or role is not None):
         raise click.UsageError("give --read-only alone; it prints other rights than --dry-run and --role")
     settings = flags.settings(on_files=False)
-    named = None if role is None else roles_of(role)
-    if named is not None:
-        check_roles(named, settings)
-    roles = ROLES if named is None else sorted(named)
+    roles = frozenset(ROLES) if role is None else roles_of(role)
+    if role is not None:
+        check_roles(roles, settings)
     for line in acls(settings, principal, command_config, roles=roles, dry_run=dry_run, read_only=read_only):
         click.echo(printable(line))
 
