@@ -19,6 +19,8 @@ _log = logging.getLogger(__name__)
 _EVERY_S = 5.0
 _NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token"
 """The endpoint of tokens is away. No broker has refused anything, so a start waits as well."""
+_LOCAL = "Local: "
+"""The start of an error of librdkafka itself, inside the text of another error."""
 _FENCED_PRODUCER = (
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
@@ -44,7 +46,7 @@ _NOT_ALLOWED = (
 class ClientEvents:
     """Receives the errors that librdkafka reports by callback instead of raising them: lost connections, and
     the fatal error of a client, which is kept in `fatal`. A refused login is one, because only a new client
-    reads the secret again."""
+    reads the secret again; a login during which the connection was lost is tried again by librdkafka."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -60,7 +62,8 @@ class ClientEvents:
 
     def __call__(self, error: KafkaError) -> None:
         with self._lock:
-            if error.fatal() or error.code() == KafkaError._AUTHENTICATION:
+            refused = error.code() == KafkaError._AUTHENTICATION and not _lost_during_login(error)
+            if error.fatal() or refused:
                 self.fatal = error
             # librdkafka reports every failed connection; one line every few seconds is enough.
             now = time.monotonic()
@@ -157,6 +160,8 @@ def _meaning(error: Exception) -> Meaning:
         return Meaning.MEMBER_FENCED
     if inner.code() == KafkaError._AUTHENTICATION and _NO_TOKEN in inner.str():
         return Meaning.FINISHED
+    if _lost_during_login(inner):
+        return Meaning.FAILED
     if inner.code() in _NOT_ALLOWED:
         return Meaning.DENIED
     if inner.code() in _FENCED_PRODUCER:
@@ -168,6 +173,12 @@ def _meaning(error: Exception) -> Meaning:
     if _too_large(error) or inner.code() in _REFUSED_RECORD:
         return Meaning.REFUSED_RECORD
     return Meaning.FAILED
+
+
+def _lost_during_login(error: KafkaError) -> bool:
+    """Whether the connection was lost during a login: librdkafka gives that the code of a refused login.
+    A broker that is held up loses many."""
+    return error.code() == KafkaError._AUTHENTICATION and _LOCAL in error.str()
 
 
 def _too_large(error: Exception) -> bool:
