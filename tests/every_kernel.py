@@ -12,9 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from tests.golden.make import SCHEME, golden_answers
 from tests.stages.exact.filters import add, contains
 from tests.whole_state import from_bytes, to_bytes
 from twinsieve.pipeline.messages.reader import hash_ids
+from twinsieve.pipeline.wire.segment_answers import decode_answers, encode_answers
 from twinsieve.stages.contract import (
     NO_TIME,
     Batch,
@@ -126,6 +128,8 @@ def filters() -> None:
     generations.note(0, np.zeros((3, 2), np.uint64))
     assert contains(_restored(generations), np.zeros((3, 2), np.uint64)).all()
     bloom_expire(generations.bloom, 3, 5)
+    (record,) = encode_answers(SCHEME, golden_answers(), 1 << 20)
+    decode_answers(SCHEME, record, "here")
 
 
 def _use(config: SieveConfig, batch: Batch) -> None:

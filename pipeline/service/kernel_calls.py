@@ -21,6 +21,8 @@ from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.near_window import NearWindow
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 from twinsieve.stages.judge.segment_reader import SegmentReader
+from twinsieve.stages.near.answers import GROUPS
+from twinsieve.stages.near.sound_answers import STATUSES, is_sound
 from twinsieve.stages.pairs.all_pairs import all_pairs
 from twinsieve.stages.rows.record_batch import encode_batches
 from twinsieve.stages.text.rules import TextConfig
@@ -127,9 +129,11 @@ def _judge(config: SieveConfig) -> None:
     sieve.judge(replace(Batch.blank(len(others)), bodies=others, fingerprints=other_prints))
     if sieve.near.segments.sealed:
         reader = SegmentReader(config)
-        sieve.judge(
-            batch, answers={each.id: reader.answer(batch, each) for each in sieve.near.segments.sealed}
-        )
+        answers = {each.id: reader.answer(batch, each) for each in sieve.near.segments.sealed}
+        sieve.judge(batch, answers=answers)
+        for answer in answers.values():
+            counts = [[len(getattr(answer, names[0]))] for names in GROUPS]
+            is_sound(answer, np.array(counts, np.int64), np.full(1, len(batch), np.int64), 0, 1, STATUSES)
     sieve.pushed_out(config.layout.bands)
     sieve.forget(np.zeros(1, np.int64), np.zeros(1, np.uint64))
     NearWindow(config).keep_again([whole_batch(batch, config.layout, scoped=False)])

@@ -10,18 +10,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinsieve.pipeline.wire.column_bytes import WireSection, pack_section
 from twinsieve.pipeline.wire.frame import What, seal, unseal
-from twinsieve.stages.contract import MAX_SEGMENT, NO_TIME
-from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.contract import MAX_SEGMENT
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.near.answers import MOST_ENTRIES, Answer, selected
-from twinsieve.stages.near.verify import ALIKE, ESTIMATED, REASON_SHIFT
+from twinsieve.stages.near.answers import Answer, selected
+from twinsieve.stages.near.sound_answers import STATUSES, is_sound
 from twinsieve.stages.window.segments import SegmentId
 from twinsieve.stages.window.soundness import MOST_KEPT
 
@@ -31,12 +30,6 @@ blocks, bytes of the name of the shard."""
 MOST_BLOCKS = 1_024
 """Most blocks of a record. Blocks without anything take few bytes, and each takes time to read."""
 _MAX_OFFSET = 1 << 62
-_STATUSES = np.array(
-    sorted(ALIKE | int(rule) << REASON_SHIFT | estimated for rule in Rule for estimated in (0, ESTIMATED)),
-    np.uint8,
-)
-"""What `verify.compare` can say of two messages that are alike."""
-
 _BLOCK = ("<u4", "<u4", "<u4", "?", "<u4", "<u4", "<u4")
 """Offset behind that of the block before, checksum, rows, whether the answer is left out, and how many
 entries, copies and unanswered rows it has."""
@@ -164,10 +157,12 @@ def decode_answers(scheme: bytes, data: bytes, where: str) -> AnswersRecord:
     columns.finish()
     whole = _native(taken, first)
     offsets = offset + np.cumsum(gaps, dtype=np.int64)
-    counts = [entries, copies, unanswered]
-    is_run = count == 0 or (gaps[0] == 0 and (gaps[1:] > 0).all())
-    is_empty = not any(each[declined].any() for each in counts)
-    if columns.end != len(content) or not (is_run and is_empty and _is_sound(whole, rows, counts, segment)):
+    counts = np.array([entries, copies, unanswered], np.int64)
+    is_run = count == 0 or (gaps[0] == 0 and gaps[1:].all())
+    is_empty = not counts[:, declined].any()
+    if columns.end != len(content) or not (
+        is_run and is_empty and is_sound(whole, counts, rows.astype(np.int64), first, end, STATUSES)
+    ):
         _contradicts(where)
     ends = np.cumsum(counts, axis=1, dtype=np.int64)
     begins = ends - counts
@@ -188,38 +183,6 @@ def _native(taken: list[NDArray[np.generic]], first: int) -> Answer:
     dtypes = [column.dtype for column in _NOTHING]
     answer = Answer._make(column.astype(dtype) for column, dtype in zip(taken, dtypes, strict=True))
     return answer._replace(kept=answer.kept + first, copy_kept=answer.copy_kept + first)
-
-
-def _is_sound(whole: Answer, rows: NDArray[Any], counts: list[NDArray[Any]], segment: SegmentId) -> bool:
-    """Whether the columns of all blocks can be answers of this segment.
-
-    rows: of each block; counts: its entries, copies and unanswered rows
-    """
-    before = np.cumsum(rows, dtype=np.int64) - rows
-    groups = (whole.rows, whole.copy_rows, whole.unanswered)
-    limits = [np.repeat(rows, each) for each in counts]
-    # With those of the blocks before counted in, the rows of all blocks ascend.
-    numbers, copied, left = (own + np.repeat(before, each) for own, each in zip(groups, counts, strict=True))
-    kept, times = whole.kept, np.concatenate((whole.times, whole.copy_times))
-    positions = np.concatenate((whole.positions, whole.copy_positions))
-    return bool(
-        all(_within(own, 0, limit) for own, limit in zip(groups, limits, strict=True))
-        and _within(np.concatenate((kept, whole.copy_kept)), segment.first, segment.end)
-        and (positions >= 0).all()
-        and ((times == NO_TIME) | ((times > -_MAX_OFFSET) & (times < _MAX_OFFSET))).all()
-        and (np.diff(numbers) >= 0).all()
-        and ((np.diff(kept) < 0) | (np.diff(numbers) > 0)).all()
-        and (numbers[MOST_ENTRIES:] > numbers[:-MOST_ENTRIES]).all()
-        and (np.diff(copied) > 0).all()
-        and (np.diff(left) > 0).all()
-        and not np.isin(left, numbers).any()
-        and ((whole.matched > 0) & (whole.matched <= whole.compared)).all()
-        and np.isin(whole.status, _STATUSES).all()
-    )
-
-
-def _within(values: NDArray[Any], low: int, end: int | NDArray[Any]) -> bool:
-    return bool(((values >= low) & (values < end)).all())
 
 
 _NOTHING = Answer._make(

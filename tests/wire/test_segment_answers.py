@@ -221,6 +221,7 @@ _FORGED = [
     ("rows", [0, 2, 0]),
     ("rows", [0, 0, 4]),
     ("rows", [0, 0, 3]),
+    ("rows", [-1, 0, 2]),
     ("kept", [1_002, 1_009, 1_000]),
     ("kept", [1_002, 1_002, 1_000]),
     ("kept", [1_010, 1_002, 1_000]),
@@ -247,6 +248,15 @@ def test_forged_values_are_refused(name: str, values: list[int]) -> None:
     forged = BlockAnswer(17, 5, 4, _changed(name, values))
     (data,) = encode_answers(SCHEME, _with([forged]), _MOST)
     with pytest.raises(StateError, match=r"^here: "):
+        decode_answers(SCHEME, data, "here")
+
+
+@pytest.mark.parametrize("rows", [[1, 1], [1, 0]])
+def test_two_copies_of_a_row_and_rows_out_of_order_are_refused(rows: list[int]) -> None:
+    twice = {name: np.repeat(getattr(_changed("rows", [0, 0, 2]), name), 2) for name in COPIES}
+    forged = _changed("rows", [0, 0, 2])._replace(**{**twice, "copy_rows": np.array(rows, np.int32)})
+    (data,) = encode_answers(SCHEME, _with([BlockAnswer(17, 5, 4, forged)]), _MOST)
+    with pytest.raises(StateError, match=r"^here: its values"):
         decode_answers(SCHEME, data, "here")
 
 
