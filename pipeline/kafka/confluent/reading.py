@@ -119,7 +119,8 @@ class ConfluentConsumer(PartitionConsumer):
                 messages += self._more(max_records - 1, len(messages[0]))
             records = self._columns(messages)
             # Events such as "end of partition" give no record, so continue to wait after them.
-            if records or self._waits() or time.monotonic() >= deadline:
+            # librdkafka waits for whole milliseconds, so the rest of the last one would be a busy loop.
+            if records or self._waits() or time.monotonic() >= deadline - 0.001:
                 return records
 
     def _more(self, count: int, largest: int) -> list[Any]:
