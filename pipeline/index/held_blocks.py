@@ -36,7 +36,7 @@ class ReadBlock:
 
 
 class HeldBlocks:
-    """The blocks of one index. While there are any, the index polls no others.
+    """The blocks of one index.
 
     log, scheme: the partition of the blocks, and the hash of the fingerprint scheme
     topics: says which partitions of the answers topic can be read
@@ -51,6 +51,7 @@ class HeldBlocks:
         self._topics = topics
         self._answers = answers
         self._blocks: deque[ReadBlock] = deque()
+        self._bytes = 0
         self._is_paused = False
 
     def __len__(self) -> int:
@@ -61,22 +62,27 @@ class HeldBlocks:
         """Timestamp of the oldest block; None if there is none."""
         return self._blocks[0].stamp_ms if self._blocks else None
 
-    def pause(self, consumer: GroupConsumer) -> None:
-        """Let the consumer read the log if no block is held, else keep it from doing so."""
-        is_paused = bool(self._blocks)
+    def room(self, consumer: GroupConsumer, most: int, most_bytes: int) -> int:
+        """How many more blocks to poll. Without room the consumer is kept from reading the log: a client that
+        resumes asks the broker again, so it is not paused for each block that waits."""
+        room = most - len(self._blocks) if self._bytes < most_bytes else 0
+        is_paused = room <= 0
         if is_paused != self._is_paused:
             (consumer.pause if is_paused else consumer.resume)([self._log])
             self._is_paused = is_paused
+        return max(1, room)
 
     def add(self, polled: Iterable[Records]) -> None:
         """Append polled blocks."""
-        self._blocks += [
+        added = [
             ReadBlock(offset, value or b"", stamp, records.stamped_by_broker)
             for records in polled
             for offset, value, stamp in zip(
                 records.offsets, records.values, records.timestamps_ms, strict=True
             )
         ]
+        self._blocks += added
+        self._bytes += sum(len(read.data) for read in added)
 
     def decoded(self, read: ReadBlock) -> Block | ForeignSchemeError | ForeignVersionError:
         """A block, decoded once, or why that cannot be. raises: StateError for a damaged one"""
@@ -120,9 +126,9 @@ class HeldBlocks:
     def drop(self, count: int) -> None:
         """Remove this many blocks from the front: they are judged."""
         for _ in range(count):
-            self._blocks.popleft()
+            self._bytes -= len(self._blocks.popleft().data)
 
     def clear(self) -> None:
         """Remove all blocks, because they are read again; the caller resumes the consumer then."""
         self._blocks.clear()
-        self._is_paused = False
+        self._bytes, self._is_paused = 0, False

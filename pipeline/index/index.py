@@ -292,9 +292,11 @@ class Index:
             self.follower.step(timeout_s, self._followed)
             return []
         # Step 1: poll blocks.
+        most = self._pace.blocks
         if self.live:
-            self._held.pause(consumer)
-        polled = consumer.poll(self._poll_s(timeout_s), self._pace.blocks)
+            # While blocks wait for answers, others are read, and judged in the same transaction.
+            most = self._held.room(consumer, most, self._config.max_step_bytes // 2)
+        polled = consumer.poll(self._poll_s(timeout_s), most)
         self._hook(IndexStep.POLLED)
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
@@ -311,7 +313,7 @@ class Index:
             self._memory.step(self.answers.answered(self._sealed), takes=self.answers.is_settled)
         blocks = self._held.answered(timeout_s, self._sealed, self.state.asks)
         if blocks:
-            return self._judge(blocks, polled.membership)
+            return self._judge(blocks[: self._pace.blocks], polled.membership)
         self.waits_since_ms = self._held.since_ms
         if self._held:
             return []

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from tests.shards.holding_shards import LOG, SCHEME, App
-from twinsieve.pipeline.broker.records import Records
+from twinsieve.pipeline.broker.records import Partition, Records
 from twinsieve.pipeline.index.held_blocks import HeldBlocks
 from twinsieve.pipeline.wire.block import encode_block
 from twinsieve.stages.window.segments import SegmentId
@@ -68,3 +68,31 @@ def test_a_block_that_looks_nothing_up_is_not_waited_for(held: _Held) -> None:
         held.blocks.drop(1)
     assert held.answered(asks=True) == [3], "nobody answers for what he cannot read"
     assert held.answers.waited_s == 0
+
+
+class _Consumer:
+    """Notes whether it reads the log."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def pause(self, partitions: Sequence[Partition]) -> None:
+        self.calls.append("pause")
+
+    def resume(self, partitions: Sequence[Partition]) -> None:
+        self.calls.append("resume")
+
+
+def test_others_are_polled_while_blocks_wait_up_to_a_number_and_to_bytes(held: _Held) -> None:
+    consumer = _Consumer()
+    log = cast("Any", consumer)
+    assert held.blocks.room(log, 6, 1 << 20) == 2
+    assert consumer.calls == []
+    assert held.blocks.room(log, 4, 1 << 20) == 1
+    assert held.blocks.room(log, 3, 1 << 20) == 1
+    assert consumer.calls == ["pause"], "a poll of no messages is none"
+    assert held.blocks.room(log, 6, 1) == 1
+    assert consumer.calls == ["pause"]
+    held.blocks.drop(4)
+    assert held.blocks.room(log, 4, 1) == 4
+    assert consumer.calls == ["pause", "resume"]
