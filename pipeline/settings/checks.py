@@ -10,6 +10,7 @@ import re2
 
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.settings import ConfigError
+from twinsieve.pipeline.settings.client_options import options_faults
 from twinsieve.pipeline.settings.model import (
     FeatureSettings,
     HttpSettings,
@@ -457,6 +458,7 @@ def _kafka(kafka: KafkaSettings) -> Iterator[Problem]:
         yield "kafka.session_timeout", "is above 5m; both clients leave after 5m without a poll"
     if kafka.pending_messages < kafka.poll_messages:
         yield "kafka.pending_messages", "is below kafka.poll_messages; one poll would not fit"
+    yield from options_faults(kafka)
 
 
 def _tokens(security: SecuritySettings) -> Iterator[Problem]:

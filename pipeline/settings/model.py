@@ -470,6 +470,11 @@ class KafkaSettings(Section):
     idle_report_ms: DurationMs = setting(
         1_000, "how soon an idle worker reports its progress", alias="idle_report", expert=True
     )
+    options: dict[Text, Text] = setting(
+        {},
+        "{name: value} of the client library, as in {socket.keepalive.enable: true}; a few are allowed",
+        expert=True,
+    )
     security: SecuritySettings = section()
 
     @property

@@ -13,6 +13,7 @@ from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.errors import REFUSED_TIME, ErrorRules, Meaning
 from twinsieve.pipeline.kafka.security import secret_text, tls_context
 from twinsieve.pipeline.kafka.tokens import token_callback, token_source
+from twinsieve.pipeline.settings.client_options import librdkafka_options
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _log = logging.getLogger(__name__)
@@ -118,7 +119,7 @@ def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
         else:
             options["sasl.username"] = security.username or ""
             options["sasl.password"] = secret_text(security, "password") or ""
-    return options
+    return options | librdkafka_options(settings)
 
 
 def cause(error: Exception) -> KafkaError | None:

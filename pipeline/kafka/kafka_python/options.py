@@ -20,6 +20,7 @@ from twinsieve.pipeline.kafka.kafka_python.patches import network_thread, requir
 from twinsieve.pipeline.kafka.security import handshake_problem, secret_text, tls_context
 from twinsieve.pipeline.kafka.tokens import TokenProvider, token_source
 from twinsieve.pipeline.kafka.unreachable import is_plain, unreachable
+from twinsieve.pipeline.settings.client_options import python_options
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _REQUEST_TIMEOUT_MS = 30_000
@@ -59,7 +60,7 @@ def common_options(settings: KafkaSettings, client_id: str, connect_timeout_s: f
         else:
             options["sasl_plain_username"] = security.username
             options["sasl_plain_password"] = secret_text(security, "password")
-    return options
+    return options | python_options(settings)
 
 
 class Selector(selectors.DefaultSelector):
