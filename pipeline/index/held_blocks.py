@@ -65,7 +65,8 @@ class HeldBlocks:
     def room(self, consumer: GroupConsumer, most: int, most_bytes: int) -> int:
         """How many more blocks to poll. Without room the consumer is kept from reading the log: a client that
         resumes asks the broker again, so it is not paused for each block that waits."""
-        room = most - len(self._blocks) if self._bytes < most_bytes else 0
+        is_full = bool(self._blocks) and self._bytes >= most_bytes
+        room = 0 if is_full else most - len(self._blocks)
         is_paused = room <= 0
         if is_paused != self._is_paused:
             (consumer.pause if is_paused else consumer.resume)([self._log])
