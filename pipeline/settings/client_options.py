@@ -30,51 +30,48 @@ ALLOWED: Mapping[str, tuple[str, ...] | range] = {
     "receive_buffer_bytes": _BUFFER_BYTES,
     "send_buffer_bytes": _BUFFER_BYTES,
 }
-"""Option → its values. None of them changes what is read or written, in which order, or how much of it is in
-memory."""
+"""The values that each option may have. No option here changes which messages are read or written,
+their order, or how many of them are in memory."""
 
-_REFUSED = (
-    ("isolation.", "messages of aborted transactions would come out"),
-    ("check.crcs", "damaged messages would be read"),
-    ("enable.auto.", "messages could be passed over that nobody judged"),
-    ("auto.offset.", "messages could be passed over that nobody judged"),
-    ("acks", "messages could be lost"),
-    ("request.required.acks", "messages could be lost"),
-    ("enable.idempotence", "messages could come out twice"),
-    ("enable.gapless.", "messages could be lost"),
-    ("transactional.", "messages could come out twice"),
-    ("transaction.", "kafka.transaction_timeout sets it"),
-    ("max.in.flight", "messages could change their order"),
-    ("retries", "messages could be lost"),
-    ("message.send.max.retries", "messages could be lost"),
-    ("delivery.timeout", "kafka.request_timeout sets it"),
-    ("partitioner", "a key would get another partition than with Kafka's own clients"),
-    ("group.", "a process would lose its place in the group"),
-    ("partition.assignment.", "a process would lose its place in the group"),
-    ("session.timeout", "kafka.session_timeout sets it"),
-    ("heartbeat.", "kafka.session_timeout sets it"),
-    ("max.poll.", "a process would leave its group, or take more memory than lint counts"),
-    ("fetch.", "more memory could be taken than lint counts"),
-    ("max.partition.fetch", "more memory could be taken than lint counts"),
-    ("queued.", "more memory could be taken than lint counts"),
-    ("queue.buffering.", "more memory could be taken than lint counts"),
-    ("buffer.memory", "more memory could be taken than lint counts"),
-    ("receive.message", "more memory could be taken than lint counts"),
-    ("message.max.", "kafka.message_bytes sets it"),
-    ("max.request.size", "kafka.message_bytes sets it"),
-    ("compression", "kafka.compression sets it"),
-    ("allow.auto.create", "a topic that is missing would be made with the broker's defaults"),
-    ("security.", "kafka.security sets it"),
-    ("ssl.", "kafka.security sets it, from files that are read again"),
-    ("sasl.", "kafka.security sets it, and a secret would stand in the settings"),
-    ("enable.sasl", "kafka.security sets it"),
-    ("bootstrap.", "kafka.bootstrap sets it"),
-    ("metadata.broker.list", "kafka.bootstrap sets it"),
-    ("client.id", "status and ACLs show processes by it"),
-    ("client.rack", "reads from a follower are not tested"),
-    ("debug", "a log could show secrets"),
-)
-"""Start of a name, with dots → what it would break. The first that fits counts."""
+_REFUSED: Mapping[str, tuple[str, ...]] = {
+    "messages of aborted transactions would come out": ("isolation.",),
+    "damaged messages would be read": ("check.crcs",),
+    "messages could be passed over that nobody judged": ("enable.auto.", "auto.offset."),
+    "messages could be lost": (
+        "acks",
+        "request.required.acks",
+        "enable.gapless.",
+        "retries",
+        "message.send.max.retries",
+    ),
+    "messages could come out twice": ("enable.idempotence", "transactional."),
+    "kafka.transaction_timeout sets it": ("transaction.",),
+    "messages could change their order": ("max.in.flight",),
+    "kafka.request_timeout sets it": ("delivery.timeout",),
+    "a key would get another partition than with Kafka's own clients": ("partitioner",),
+    "a process would lose its place in the group": ("group.", "partition.assignment."),
+    "kafka.session_timeout sets it": ("session.timeout", "heartbeat."),
+    "a process would leave its group, or take more memory than lint counts": ("max.poll.",),
+    "more memory could be taken than lint counts": (
+        "fetch.",
+        "max.partition.fetch",
+        "queued.",
+        "queue.buffering.",
+        "buffer.memory",
+        "receive.message",
+    ),
+    "kafka.message_bytes sets it": ("message.max.", "max.request.size"),
+    "kafka.compression sets it": ("compression",),
+    "a topic that is missing would be made with the broker's defaults": ("allow.auto.create",),
+    "kafka.security sets it": ("security.", "enable.sasl"),
+    "kafka.security sets it, from files that are read again": ("ssl.",),
+    "kafka.security sets it, and a secret would stand in the settings": ("sasl.",),
+    "kafka.bootstrap sets it": ("bootstrap.", "metadata.broker.list"),
+    "status and ACLs show processes by it": ("client.id",),
+    "reads from a follower are not tested": ("client.rack",),
+    "a log could show secrets": ("debug",),
+}
+"""What other options would break → how their names begin, written with dots."""
 
 
 def options_faults(kafka: KafkaSettings) -> Iterator[tuple[str, str]]:
@@ -98,7 +95,7 @@ def options_faults(kafka: KafkaSettings) -> Iterator[tuple[str, str]]:
 
 def _breaks(name: str, kafka: KafkaSettings) -> str:
     dotted = name.lower().replace("_", ".")
-    for begins, breaks in _REFUSED:
+    for breaks, begins in _REFUSED.items():
         if dotted.startswith(begins):
             return f"{breaks}; leave it out"
     names = ", ".join(each for each in ALLOWED if "." not in each or kafka.client == "confluent")
