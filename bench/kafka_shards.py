@@ -9,7 +9,8 @@ window is filled first, so that it has the full segments that were asked for.
 
 cost: CPU time of the processes from /proc for the same number of posts, as fast as they go: with one segment
 (a near window as large as one of the segments), with all segments in one process, and with shards; the last
-two in turn. Memory is the index's RssAnon.
+two in turn. Processes that share cores and caches take longer for the same work: the worker shows how much.
+Memory is the index's RssAnon.
 pauses: the longest silence of the outputs at --rate while nothing happens, and while shards join, leave,
 restart one after the other, are killed and frozen, with one and with two replicas.
 latency: from a message's send to its read-committed arrival, in turn without and with shards.
@@ -195,8 +196,9 @@ def cost(bootstrap: str, options: argparse.Namespace) -> None:
                 f"{left:,.0f} of {taken:,.0f} rows looked up again",
                 flush=True,
             )
+        index, worker = (_median(shared, name) / _median(ones, name) for name in ("index", "worker"))
         print(
-            f"median: index {_median(shared, 'index') / _median(ones, 'index'):.2f} × one segment, memory "
+            f"median: index {index:.2f} × one segment (worker, with the same work: {worker:.2f} ×), memory "
             f"{shared_mib / one_mib:.2f} ×; all processes {statistics.median(ratios):.2f} × one process"
         )
     finally:

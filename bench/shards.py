@@ -33,7 +33,7 @@ from bench.large_window import posted
 from bench.machine import machine_line
 from twinsieve.pipeline.saved.mapped_file import map_arrays
 from twinsieve.pipeline.saved.segment_files import scratch_file, write_segment
-from twinsieve.pipeline.wire.segment_answers import AnswersRecord, BlockAnswer, encode_answers
+from twinsieve.pipeline.wire.segment_answers import AnswersRecord, BlockAnswer, SegmentPart, encode_answers
 from twinsieve.stages.contract import (
     NO_TIME,
     BandLayout,
@@ -74,7 +74,7 @@ class _Measured:
     def note(self, answers: dict[SegmentId, Answer], rows: int) -> None:
         for segment, answer in answers.items():
             block = BlockAnswer(0, 0, rows, answer)
-            record = AnswersRecord(bytes(16), bytes(16), segment, "shard", [block])
+            record = AnswersRecord(bytes(16), bytes(16), "shard", [SegmentPart(segment, [block])])
             self.bytes += sum(map(len, encode_answers(bytes(16), record, 1 << 20)))
             self.entries += len(answer.rows)
             self.copies += len(answer.copy_rows)

@@ -13,7 +13,7 @@ from twinsieve.pipeline.broker.ports import Clock, Reader
 from twinsieve.pipeline.broker.records import AbortableError, Partition, UnreadableError
 from twinsieve.pipeline.index.config import AnswersConfig
 from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError
-from twinsieve.pipeline.wire.segment_answers import AnswersRecord, BlockAnswer, decode_answers
+from twinsieve.pipeline.wire.segment_answers import BlockAnswer, decode_answers
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.near.answers import Answer
 from twinsieve.stages.window.segments import SegmentId
@@ -174,23 +174,24 @@ class SegmentAnswers:
                 "processes the same settings and version",
             )
             return
-        self._answered_s[record.segment] = self._clock.monotonic_s()
-        for block in record.blocks:
-            self._note(where, record, block)
+        for part in record.parts:
+            self._answered_s[part.segment] = self._clock.monotonic_s()
+            for block in part.blocks:
+                self._note(where, record.shard, part.segment, block)
 
-    def _note(self, where: str, record: AnswersRecord, block: BlockAnswer) -> None:
+    def _note(self, where: str, shard: str, segment: SegmentId, block: BlockAnswer) -> None:
         if block.offset < self._next_offset:
             self.unused[Unused.LATE] += 1
             return
         found = self._found.setdefault(block.offset, {})
-        before = found.get(record.segment)
+        before = found.get(segment)
         if before is None:
-            found[record.segment] = block
+            found[segment] = block
             self._bytes += block.bytes_used
         elif before.checksum == block.checksum and not before.agrees(block):
             self._refuse(
                 Unused.DIFFERS,
-                f"{where}: shard {record.shard} answers block {block.offset} otherwise than another shard; "
+                f"{where}: shard {shard} answers block {block.offset} otherwise than another shard; "
                 "the first answer counts; report this as a fault of twinsieve",
             )
 

@@ -133,7 +133,8 @@ def _judge(config: SieveConfig) -> None:
         sieve.judge(batch, answers=answers)
         for answer in answers.values():
             counts = [[len(getattr(answer, names[0]))] for names in GROUPS]
-            is_sound(answer, np.array(counts, np.int64), np.full(1, len(batch), np.int64), 0, 1, STATUSES)
+            rows, spans = np.full(1, len(batch), np.int64), np.zeros((2, 1), np.int64)
+            is_sound(answer, np.array(counts, np.int64), rows, spans, STATUSES)
     sieve.pushed_out(config.layout.bands)
     sieve.forget(np.zeros(1, np.int64), np.zeros(1, np.uint64))
     NearWindow(config).keep_again([whole_batch(batch, config.layout, scoped=False)])

@@ -3,6 +3,8 @@ does not answer, the index looks up itself."""
 
 from __future__ import annotations
 
+import math
+import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -29,6 +31,7 @@ from twinsieve.pipeline.wire.frame import checksum_of
 from twinsieve.pipeline.wire.segment_answers import (
     AnswersRecord,
     BlockAnswer,
+    SegmentPart,
     decode_answers,
     encode_answers,
 )
@@ -68,7 +71,7 @@ class Answers(Protocol):
 class _Progress:
     """How far a segment is answered.
 
-    next: offset of the next block to answer; shown_s: when something was written for it last
+    next: offset of the next block to answer
     leaving_s: since when this member is no longer first for it; None: it is
     heard: other members that have answered for it since then
     blocks: answers that are not written yet
@@ -76,7 +79,6 @@ class _Progress:
 
     held: Held
     next: int
-    shown_s: float
     leaving_s: float | None = None
     heard: set[str] = field(default_factory=set)
     blocks: list[BlockAnswer] = field(default_factory=list)
@@ -141,6 +143,8 @@ class Shard:
         self._committed: int | None = None
         self._moved_s = clock.monotonic_s()
         self._answering: dict[Span, _Progress] = {}
+        self._shown_s = -math.inf
+        """When something was written last; long ago if a segment was not named yet."""
         self._begin()
         hook(ShardStep.MADE)
 
@@ -294,16 +298,19 @@ class Shard:
         for span in first - self._answering.keys():
             if self.holdings.is_ready(span):
                 held = self.holdings.held[span]
-                self._answering[span] = _Progress(held, self._committed, now_s - config.patience_s)
+                self._answering[span] = _Progress(held, self._committed)
+                self._shown_s = -math.inf
 
-    def _partition(self, held: Held) -> Partition:
-        count = self._topics.infos[self._config.answers].partitions
-        return Partition(self._config.answers, int.from_bytes(held.id.digest[:8]) % count)
+    def _with_leaders(self) -> list[Partition]:
+        """The partitions of the answers that can be read and written."""
+        info = self._topics.infos[self._config.answers]
+        numbers = sorted(set(range(info.partitions)) - info.leaderless)
+        return [Partition(self._config.answers, number) for number in numbers]
 
     def _listen(self) -> None:
         """Read the answers of others to segments that this member is no longer first for, from now on."""
-        leaving = [each for each in self._answering.values() if each.leaving_s is not None]
-        listens = sorted({self._partition(each.held) for each in leaving})
+        is_leaving = any(each.leaving_s is not None for each in self._answering.values())
+        listens = self._with_leaders() if is_leaving else []
         if listens == self._listens and self._from is not None:
             return
         self._reader.assign([self._config.log, *listens])
@@ -368,8 +375,9 @@ class Shard:
         is_asked = (record.log_id, record.question) == (self._log_id, self._answers.question)
         if not is_asked or record.shard == self._config.member:
             return
+        said = {part.segment for part in record.parts}
         for each in self._answering.values():
-            if each.leaving_s is not None and each.held.id == record.segment:
+            if each.leaving_s is not None and each.held.id in said:
                 each.heard.add(record.shard)
 
     @property
@@ -430,28 +438,33 @@ class Shard:
             return None
 
     def _write(self) -> None:
-        """Write the answers that are made. A segment without new ones gets an empty record now and then, so
-        that the index goes on to wait for this member. raises: AbortableError"""
-        now_s, written = self._clock.monotonic_s(), 0
-        for each in self._answering.values():
-            if not each.blocks and now_s - each.shown_s < self._config.patience_s / 4:
-                continue
-            record = AnswersRecord(
-                self._log_id, self._answers.question, each.held.id, self._config.member, each.blocks
-            )
-            values = encode_answers(self._config.scheme, record, self._most_bytes)
-            for value in values:
-                # One by one: records that are appended together may become one batch, which has a limit.
-                messages = Messages()
-                messages.add(None, value)
-                self._appender.append(self._partition(each.held), messages)
-            size = sum(map(len, values))
-            if each.blocks:
-                self._written.append((each.blocks[-1].offset, size))
-            self.counts += Counter(
-                blocks=len(each.blocks), rows=sum(block.rows for block in each.blocks), bytes=size
-            )
-            each.blocks, each.shown_s = [], now_s
-            written += 1
+        """Write the answers that are made, of all segments together; now and then without new ones, so that
+        the index goes on to wait for this member. raises: AbortableError"""
+        now_s = self._clock.monotonic_s()
+        told = list(self._answering.values())
+        is_due = now_s - self._shown_s >= self._config.patience_s / 4 or any(each.blocks for each in told)
+        partitions = self._with_leaders()
+        if told and is_due and partitions:
+            # Any partition does, as nothing depends on the order of records; the members take different ones.
+            at = partitions[zlib.crc32(self._config.member.encode()) % len(partitions)]
+            self._append(at, [SegmentPart(each.held.id, each.blocks) for each in told])
+            self._shown_s = now_s
+        for each in told:
+            # Without a leader they are not written: nothing is owed.
+            each.blocks = []
         if self._appender.confirm(0.0) > _UNCONFIRMED:
             self._appender.confirm(_COMMITTED_S)
+
+    def _append(self, at: Partition, parts: list[SegmentPart]) -> None:
+        record = AnswersRecord(self._log_id, self._answers.question, self._config.member, parts)
+        size = 0
+        for value in encode_answers(self._config.scheme, record, self._most_bytes):
+            # One by one: records that are appended together may become one batch, which has a limit.
+            messages = Messages()
+            messages.add(None, value)
+            self._appender.append(at, messages)
+            size += len(value)
+        blocks = [block for part in parts for block in part.blocks]
+        if blocks:
+            self._written.append((max(block.offset for block in blocks), size))
+        self.counts += Counter(blocks=len(blocks), rows=sum(block.rows for block in blocks), bytes=size)

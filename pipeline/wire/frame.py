@@ -12,6 +12,8 @@ from twinsieve.stages.errors import StateError
 VERSION = 7
 """Format version of blocks, answers and decisions: their shape alone. The scheme says what fingerprints are;
 the rules have a digest of their own (`judged_by.py`). Records of other versions are not used for judging."""
+SEGMENTS_VERSION = 8
+"""Format version of `What.ANSWERS`, which nothing depends on, so it changes alone."""
 
 _ENVELOPE = struct.Struct("<4sHH16sI")
 ENVELOPE_BYTES = _ENVELOPE.size
@@ -41,9 +43,14 @@ def scheme_hash(scheme_id: str) -> bytes:
     return hashlib.blake2b(scheme_id.encode(), digest_size=16).digest()
 
 
+def version_of(magic: bytes) -> int:
+    """The version that this program writes and reads of records that begin so."""
+    return SEGMENTS_VERSION if magic == What.ANSWERS.value else VERSION
+
+
 def seal(what: What, scheme: bytes, content: bytes) -> bytes:
     """The content with its envelope in front."""
-    head = _ENVELOPE.pack(what.value, VERSION, 0, scheme, 0)[:_SUMMED]
+    head = _ENVELOPE.pack(what.value, version_of(what.value), 0, scheme, 0)[:_SUMMED]
     return head + struct.pack("<I", zlib.crc32(content, zlib.crc32(head))) + content
 
 
@@ -56,8 +63,8 @@ def scheme_in(data: bytes) -> bytes:
     """The scheme in the envelope of a record of this version; empty for other records."""
     if len(data) < ENVELOPE_BYTES:
         return b""
-    _, version, _, scheme, _ = _ENVELOPE.unpack_from(data)
-    return bytes(scheme) if version == VERSION else b""
+    magic, version, _, scheme, _ = _ENVELOPE.unpack_from(data)
+    return bytes(scheme) if version == version_of(magic) else b""
 
 
 def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
@@ -75,10 +82,10 @@ def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
     # In version 1 the checksum covers the content alone.
     if zlib.crc32(content, zlib.crc32(data[:_SUMMED]) if version > 1 else 0) != checksum:
         raise StateError(f"{where}: checksum differs, the {what.name.lower()} is damaged; {_ADVICE}")
-    if version != VERSION:
+    if version != version_of(magic):
         raise ForeignVersionError(
-            f"{where}: format version {version}, this program reads {VERSION}; run the program version that "
-            "wrote it in all processes of the app, or start a new app and seed it"
+            f"{where}: format version {version}, this program reads {version_of(magic)}; run the program "
+            "version that wrote it in all processes of the app, or start a new app and seed it"
         )
     if record_scheme != scheme:
         raise ForeignSchemeError(

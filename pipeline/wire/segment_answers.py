@@ -1,8 +1,7 @@
-"""Records of answers: what a sealed segment has for the rows of a run of blocks (docs/WIRE.md).
+"""Records of answers: what sealed segments have for the rows of runs of blocks (docs/WIRE.md).
 
-A record is of one segment. It names the log, the blocks by offset and checksum, the segment, and the question
-that was asked, so whoever reads it knows whether it fits. A record without blocks says that somebody answers
-for the segment.
+A record names the log, the question that was asked, the segments, and of each segment the blocks by offset
+and checksum, so whoever reads it knows whether it fits. A segment without blocks is one that is answered for.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twinsieve.pipeline.wire.column_bytes import WireSection, pack_section
 from twinsieve.pipeline.wire.frame import What, seal, unseal
+from twinsieve.stages.columns import Array
 from twinsieve.stages.contract import MAX_SEGMENT
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.near.answers import Answer, selected
@@ -24,15 +25,18 @@ from twinsieve.stages.near.sound_answers import STATUSES, is_sound
 from twinsieve.stages.window.segments import SegmentId
 from twinsieve.stages.window.soundness import MOST_KEPT
 
-_HEAD = struct.Struct("<16s16sQQI16sQIB")
-"""Topic id of the log, question, segment (first, end, messages, digest), offset of the first block, number of
-blocks, bytes of the name of the shard."""
+_HEAD = struct.Struct("<16s16sHHB")
+"""Topic id of the log, question, number of segments, number of their blocks, bytes of the shard's name."""
+MOST_SEGMENTS = 1_024
 MOST_BLOCKS = 1_024
-"""Most blocks of a record. Blocks without anything take few bytes, and each takes time to read."""
+"""Most segments of a record, and most blocks of all of them together. Those without anything take few bytes,
+and each takes time to read."""
 _MAX_OFFSET = 1 << 62
+_SEGMENT = ("<i8", "<i8", "<i8", "u1", "<i8", "<u4")
+"""First kept index, end, messages, 16 bytes of digest, offset of the first block, number of blocks."""
 _BLOCK = ("<u4", "<u4", "<u4", "?", "<u4", "<u4", "<u4")
-"""Offset behind that of the block before, checksum, rows, whether the answer is left out, and how many
-entries, copies and unanswered rows it has."""
+"""Offset behind that of the segment's block before, checksum, rows, whether the answer is left out, and how
+many entries, copies and unanswered rows it has."""
 _ENTRY = ("<u4", "<u4", "<i8", "<i8", "<i4", "<i4", "u1")
 _COPY = ("<u4", "<u4", "<i8", "<i8", "?")
 _LEFT = "<u4"
@@ -66,50 +70,77 @@ class BlockAnswer(NamedTuple):
         )
 
 
+class SegmentPart(NamedTuple):
+    """What a record says of one segment. blocks: ascending offsets"""
+
+    segment: SegmentId
+    blocks: Sequence[BlockAnswer]
+
+
 @dataclass(frozen=True, slots=True)
 class AnswersRecord:
     """A record of answers.
 
     log_id: topic id of the log; question: what was asked (`NearRules.question`), 16 bytes
-    shard: name of the member that answers, for logs alone; blocks: ascending offsets
+    shard: name of the member that answers, for logs alone
     """
 
     log_id: bytes
     question: bytes
-    segment: SegmentId
     shard: str
-    blocks: Sequence[BlockAnswer]
+    parts: Sequence[SegmentPart]
 
 
 def encode_answers(scheme: bytes, record: AnswersRecord, most_bytes: int) -> list[bytes]:
     """The record as bytes, or several that together say the same, none larger than `most_bytes` or with more
-    than MOST_BLOCKS blocks.
+    than MOST_SEGMENTS segments or MOST_BLOCKS blocks.
 
     A block whose answer alone is larger is declined. raises: ValueError if not even that fits
     """
-    blocks = record.blocks
-    if len(blocks) <= MOST_BLOCKS and len(encoded := _encode(scheme, record)) <= most_bytes:
+    parts = record.parts
+    is_bounded = len(parts) <= MOST_SEGMENTS and sum(len(part.blocks) for part in parts) <= MOST_BLOCKS
+    if is_bounded and len(encoded := _encode(scheme, record)) <= most_bytes:
         return [encoded]
-    if len(blocks) > 1:
-        halves = blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :]
-        return [
-            one for half in halves for one in encode_answers(scheme, replace(record, blocks=half), most_bytes)
-        ]
-    if not blocks or blocks[0].answer is None:
+    halves = [replace(record, parts=half) for half in _halves(parts)]
+    if not halves:
         raise ValueError(f"a record of answers does not fit into {most_bytes} bytes")
-    return encode_answers(scheme, replace(record, blocks=[blocks[0]._replace(answer=None)]), most_bytes)
+    return [one for half in halves for one in encode_answers(scheme, half, most_bytes)]
+
+
+def _halves(parts: Sequence[SegmentPart]) -> list[list[SegmentPart]]:
+    """Two halves of these parts; of a single one, of its blocks; a single block without its answer. Empty if
+    there is nothing to leave out."""
+    middle = len(parts) // 2
+    if middle:
+        return [list(parts[:middle]), list(parts[middle:])]
+    segment, blocks = parts[0]
+    middle = len(blocks) // 2
+    if middle:
+        return [[SegmentPart(segment, half)] for half in (blocks[:middle], blocks[middle:])]
+    if not blocks or blocks[0].answer is None:
+        return []
+    return [[SegmentPart(segment, [blocks[0]._replace(answer=None)])]]
 
 
 def _encode(scheme: bytes, record: AnswersRecord) -> bytes:
-    segment, blocks, name = record.segment, record.blocks, record.shard.encode()
-    offsets = np.array([block.offset for block in blocks], np.int64)
-    first = int(offsets[0]) if blocks else 0
+    parts, name = record.parts, record.shard.encode()
+    blocks = [block for part in parts for block in part.blocks]
+    offsets = [np.array([block.offset for block in part.blocks], np.int64) for part in parts]
+    firsts = [int(each[0]) if len(each) else 0 for each in offsets]
+    head = _HEAD.pack(record.log_id, record.question, len(parts), len(blocks), len(name))
+    segments = [part.segment for part in parts]
+    per_segment: list[ArrayLike] = [
+        [segment.first for segment in segments],
+        [segment.end for segment in segments],
+        [segment.messages for segment in segments],
+        np.frombuffer(b"".join(segment.digest for segment in segments), np.uint8),
+        firsts,
+        [len(part.blocks) for part in parts],
+    ]
     answers = [_NOTHING if block.answer is None else block.answer for block in blocks]
-    head = _HEAD.pack(
-        record.log_id, record.question, *segment[:3], segment.digest, first, len(blocks), len(name)
-    )
-    table: list[ArrayLike] = [
-        np.diff(offsets, prepend=first),
+    gaps = [np.diff(each, prepend=first) for each, first in zip(offsets, firsts, strict=True)]
+    per_block: list[ArrayLike] = [
+        np.concatenate([*gaps, _NO_ROWS]),
         [block.checksum for block in blocks],
         [block.rows for block in blocks],
         [block.answer is None for block in blocks],
@@ -117,15 +148,17 @@ def _encode(scheme: bytes, record: AnswersRecord) -> bytes:
         [len(answer.copy_rows) for answer in answers],
         [len(answer.unanswered) for answer in answers],
     ]
-    per_block = [np.array(column, dtype) for column, dtype in zip(table, _BLOCK, strict=True)]
-    columns = []
+    columns = [
+        np.array(column, dtype)
+        for column, dtype in zip([*per_segment, *per_block], (*_SEGMENT, *_BLOCK), strict=True)
+    ]
+    of_blocks = [part.segment.first for part in parts for _ in part.blocks]
     for column, dtype in zip(Answer._fields, (*_ENTRY, *_COPY, _LEFT), strict=True):
-        joined = np.concatenate([getattr(answer, column) for answer in (_NOTHING, *answers)])
+        each = [getattr(answer, column) for answer in answers]
         if column.endswith("kept"):
-            joined = joined - segment.first
-        columns.append(joined.astype(dtype))
-    body = pack_section(per_block, compress=True) + pack_section(columns, compress=True)
-    return seal(What.ANSWERS, scheme, head + name + body)
+            each = [kept - first for kept, first in zip(each, of_blocks, strict=True)]
+        columns.append(np.concatenate([getattr(_NOTHING, column), *each]).astype(dtype))
+    return seal(What.ANSWERS, scheme, head + name + pack_section(columns, compress=True))
 
 
 def decode_answers(scheme: bytes, data: bytes, where: str) -> AnswersRecord:
@@ -137,52 +170,98 @@ def decode_answers(scheme: bytes, data: bytes, where: str) -> AnswersRecord:
     content = unseal(What.ANSWERS, scheme, data, where)
     if len(content) < _HEAD.size:
         raise StateError(f"{where}: ends early; {_ADVICE}")
-    log_id, question, first, end, messages, digest, offset, count, size = _HEAD.unpack_from(content)
+    log_id, question, segments, count, size = _HEAD.unpack_from(content)
     body = _HEAD.size + size
     name = bytes(content[_HEAD.size : body]).decode("utf-8", "replace")
-    segment = SegmentId(first, end, messages, digest)
-    is_segment = 0 <= first < end <= MOST_KEPT and end - first <= messages <= MAX_SEGMENT
-    is_bounded = offset <= _MAX_OFFSET and count <= MOST_BLOCKS
-    if len(content) < body or not name.isprintable() or not (is_segment and is_bounded):
+    if len(content) < body or not name.isprintable() or segments > MOST_SEGMENTS or count > MOST_BLOCKS:
         _contradicts(where)
-    table = WireSection(content, body, where)
-    gaps, checksums, rows, declined, entries, copies, unanswered = (
-        table.take(dtype, count) for dtype in _BLOCK
-    )
-    table.finish()
-    columns = WireSection(content, table.end, where)
-    totals = [int(counts.sum(dtype=np.int64)) for counts in (entries, copies, unanswered)]
-    dtypes = zip((_ENTRY, _COPY, (_LEFT,)), totals, strict=True)
-    taken = [columns.take(dtype, total) for group, total in dtypes for dtype in group]
-    columns.finish()
-    whole = _native(taken, first)
-    offsets = offset + np.cumsum(gaps, dtype=np.int64)
-    counts = np.array([entries, copies, unanswered], np.int64)
-    is_run = count == 0 or (gaps[0] == 0 and gaps[1:].all())
-    is_empty = not counts[:, declined].any()
-    if columns.end != len(content) or not (
-        is_run and is_empty and is_sound(whole, counts, rows.astype(np.int64), first, end, STATUSES)
+    section = WireSection(content, body, where)
+    named = [section.take(dtype, segments) for dtype in _SEGMENT[:3]]
+    digests = section.take("u1", segments, 16)
+    starts, numbers = (section.take(dtype, segments) for dtype in _SEGMENT[4:])
+    table = [section.take(dtype, count) for dtype in _BLOCK]
+    totals = [int(counts.sum(dtype=np.int64)) for counts in table[4:]]
+    groups = zip((_ENTRY, _COPY, (_LEFT,)), totals, strict=True)
+    taken = [section.take(dtype, total) for group, total in groups for dtype in group]
+    section.finish()
+    ids = [
+        SegmentId(int(begin), int(end), int(messages), digest.tobytes())
+        for begin, end, messages, digest in zip(*named, digests, strict=True)
+    ]
+    if (
+        section.end != len(content)
+        or not all(map(_is_segment, ids))
+        or int(numbers.sum(dtype=np.int64)) != count
     ):
         _contradicts(where)
-    ends = np.cumsum(counts, axis=1, dtype=np.int64)
-    begins = ends - counts
-    blocks = []
-    for number in range(count):
-        spans = zip(begins[:, number].tolist(), ends[:, number].tolist(), strict=True)
-        answer = None if declined[number] else selected(whole, [slice(*span) for span in spans])
-        blocks.append(BlockAnswer(int(offsets[number]), int(checksums[number]), int(rows[number]), answer))
-    return AnswersRecord(log_id, question, segment, name, blocks)
+    gaps, checksums, rows, declined, *lengths = table
+    counts = np.array(lengths, np.int64)
+    spans = np.repeat(np.array(named[:2]), numbers, axis=1)
+    whole = _native(taken, spans[0], counts)
+    offsets = _offsets(gaps, starts, numbers)
+    if (
+        offsets is None
+        or counts[:, declined].any()
+        or not is_sound(whole, counts, rows.astype(np.int64), spans, STATUSES)
+    ):
+        _contradicts(where)
+    ends = np.cumsum(counts, axis=1)
+    begins = (ends - counts).T.tolist()
+    blocks = [
+        BlockAnswer(
+            offset, checksum, number, None if is_left else selected(whole, list(map(slice, begin, end)))
+        )
+        for offset, checksum, number, is_left, begin, end in zip(
+            offsets.tolist(),
+            checksums.tolist(),
+            rows.tolist(),
+            declined.tolist(),
+            begins,
+            ends.T.tolist(),
+            strict=True,
+        )
+    ]
+    each = iter(blocks)
+    parts = [
+        SegmentPart(segment, list(islice(each, number))) for segment, number in zip(ids, numbers, strict=True)
+    ]
+    return AnswersRecord(log_id, question, name, parts)
+
+
+def _is_segment(segment: SegmentId) -> bool:
+    """Whether there can be such a segment."""
+    first, end, messages, _ = segment
+    return 0 <= first < end <= MOST_KEPT and end - first <= messages <= MAX_SEGMENT
+
+
+def _offsets(gaps: Array, starts: Array, numbers: Array) -> Array | None:
+    """Offsets of the blocks; None if those of a segment do not ascend from its first one.
+
+    gaps: uint32[n]; starts: int64[m], the first of each segment, which has `numbers` blocks
+    """
+    if (starts < 0).any() or (starts > _MAX_OFFSET).any():
+        return None
+    ends = np.cumsum(numbers, dtype=np.int64)
+    firsts = (ends - numbers)[numbers > 0]
+    is_first = np.zeros(len(gaps), np.bool_)
+    is_first[firsts] = True
+    if ((gaps == 0) != is_first).any():
+        return None
+    behind = np.cumsum(gaps, dtype=np.int64)
+    begins = starts[numbers > 0] - behind[firsts]
+    return behind + np.repeat(begins, numbers[numbers > 0])
 
 
 def _contradicts(where: str) -> NoReturn:
     raise StateError(f"{where}: its values contradict each other; {_ADVICE}")
 
 
-def _native(taken: list[NDArray[np.generic]], first: int) -> Answer:
-    """The columns of all blocks, as an answer has them."""
+def _native(taken: list[Array], firsts: NDArray[np.int64], counts: NDArray[np.int64]) -> Answer:
+    """The columns of all blocks, as an answer has them. firsts: of the segment of each block"""
     dtypes = [column.dtype for column in _NOTHING]
     answer = Answer._make(column.astype(dtype) for column, dtype in zip(taken, dtypes, strict=True))
-    return answer._replace(kept=answer.kept + first, copy_kept=answer.copy_kept + first)
+    entries, copies = np.repeat(firsts, counts[0]), np.repeat(firsts, counts[1])
+    return answer._replace(kept=answer.kept + entries, copy_kept=answer.copy_kept + copies)
 
 
 _NOTHING = Answer._make(
@@ -190,3 +269,4 @@ _NOTHING = Answer._make(
     for dtype in ("i4", "i8", "i8", "i8", "i4", "i4", "u1", "i4", "i8", "i8", "i8", "?", "i4")
 )
 """An answer without anything."""
+_NO_ROWS = np.zeros(0, np.int64)

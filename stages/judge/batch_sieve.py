@@ -276,7 +276,9 @@ class BatchSieve:
                     outcome.kinds[low:high][self._forgotten.holds(tags[: high - low])] = UNJUDGED_NEAR
             chunk = rows(whole, low, high)
             part = Outcome._make(column[low:high] for column in outcome)
-            found = {segment: part_of(answer, low, high) for segment, answer in answers.items()}
+            found = answers
+            if high - low < len(batch):
+                found = {segment: part_of(answer, low, high) for segment, answer in answers.items()}
             self._judge_chunk(chunk, part, recorded, keeps, meanwhile if low == 0 else None, found)
             self._seal(chunk)
             self._hand_out(chunk)

@@ -235,8 +235,9 @@ class NearWindow:
         own = np.zeros(high - low, np.int32)
         forgotten = self.segments.forgotten
         place, count = add_answer(
-            low, high, chunk, index, answer, forgotten, self.matches, copies, own, place, end
-        )
+            low, high, chunk.probes, index.begin.kept, index.before, index.exact, answer, forgotten,
+            self.matches, copies, own, place, end,
+        )  # fmt: skip
         for row in own[:count].tolist():
             place = look_up(row, row + 1, chunk, index, scratch, self.matches, _NO_COPIES, place, end)
         return place, count

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.near.matches import NOT_PROPOSED, Copies, Matches, add_match, is_forgotten
-from twinsieve.stages.near.propose import NearIndex, is_within
+from twinsieve.stages.near.propose import Begin, is_within
 from twinsieve.stages.near.verify import REASON_SHIFT
-from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.segments import SegmentId
 
 MOST_ENTRIES = 64
@@ -82,6 +81,8 @@ def part_of(answer: Answer, low: int, high: int) -> Answer:
 
 def chosen_of(answer: Answer, wanted: NDArray[np.bool_]) -> Answer:
     """The answer for some of the rows, numbered in their order. wanted: bool[n]"""
+    if wanted.all():
+        return answer
     numbers = np.cumsum(wanted, dtype=np.int32) - 1
     places = [wanted[getattr(answer, names[0])] for names in GROUPS]
     return _numbered(selected(answer, places), lambda rows: numbers[rows])
@@ -171,8 +172,10 @@ def write_winners(
 def add_answer(
     low: int,
     high: int,
-    chunk: Chunk,
-    segment: NearIndex,
+    probes: NDArray[np.int32],
+    begin: int,
+    before: int,
+    exact: Begin,
     answer: Answer,
     forgotten: NDArray[np.int64],
     matches: Matches,
@@ -183,6 +186,8 @@ def add_answer(
 ) -> tuple[int, int]:
     """Add what a segment answered for rows low to high (exclusive): the same as `look_up` in that segment.
 
+    probes: `Chunk.probes`; begin, before, exact: `begin.kept`, `before` and `exact` of the segment's
+        `NearIndex`, which has arrays that take longer to hand over than all the rest does
     forgotten: kept indices of the messages that lead no more, ascending; a row with one of them among its
         entries is looked up, because what the entry exceeds was left out
     own: int32[high - low], receives the rows that have to be looked up in this segment
@@ -199,10 +204,10 @@ def add_answer(
             copies.positions[row] = answer.copy_positions[number]
             copies.times[row] = answer.copy_times[number]
             copies.same[row] = answer.copy_same[number]
-            if chunk.probes[row] > 0 and is_within(segment.exact, copies.kept[row], copies.times[row]):
+            if probes[row] > 0 and is_within(exact, copies.kept[row], copies.times[row]):
                 matches.heads[row] = NOT_PROPOSED
     count = ZERO
-    if segment.begin.kept >= segment.before:
+    if begin >= before:
         return place, count
     for number in range(np.searchsorted(answer.unanswered, low), len(answer.unanswered)):
         row = np.int64(answer.unanswered[number])
@@ -225,7 +230,7 @@ def add_answer(
             count += 1
             continue
         for entry in range(first, number):
-            if answer.kept[entry] < segment.begin.kept:
+            if answer.kept[entry] < begin:
                 continue
             kept_message = (answer.kept[entry], answer.positions[entry], answer.times[entry])
             compared_as = (

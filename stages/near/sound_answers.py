@@ -23,22 +23,21 @@ def is_sound(
     answers: Answer,
     counts: NDArray[np.int64],
     rows: NDArray[np.int64],
-    first: int,
-    end: int,
+    spans: NDArray[np.int64],
     statuses: NDArray[np.bool_],
 ) -> bool:
-    """Whether these columns can be what a segment has for n blocks, one after the other.
+    """Whether these columns can be n answers, one after the other, each of a segment for a block.
 
-    answers: the columns of all blocks, in which each block numbers its rows from 0
-    counts: int64[3, n], entries, copies and unanswered rows of each block; they add up to the lengths of
-        the columns
-    rows: int64[n], rows of each block
-    first, end: kept indices of the segment, `end` exclusive
+    answers: the columns of all of them; each numbers the rows of its block from 0
+    counts: int64[3, n], entries, copies and unanswered rows of each; they add up to the lengths of the
+        columns
+    rows: int64[n], rows of the block
+    spans: int64[2, n], kept indices of the segment: the first, and the end, exclusive
     statuses: `STATUSES`
     """
     entry, copy, left = ZERO, ZERO, ZERO
     for block in range(len(rows)):
-        limit = rows[block]
+        limit, first, end = rows[block], spans[0, block], spans[1, block]
         entries_end = entry + counts[0, block]
         row_before, kept_before, of_row = ZERO - 1, ZERO, ZERO
         while entry < entries_end:

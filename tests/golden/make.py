@@ -13,7 +13,7 @@ from tests.twins import batch_of
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block
 from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, encode_ruling
-from twinsieve.pipeline.wire.segment_answers import AnswersRecord, BlockAnswer, encode_answers
+from twinsieve.pipeline.wire.segment_answers import AnswersRecord, BlockAnswer, SegmentPart, encode_answers
 from twinsieve.stages.contract import (
     DETAIL_LENGTH,
     NO_TIME,
@@ -101,8 +101,8 @@ def golden_ruling() -> Ruling:
 
 
 def golden_answers() -> AnswersRecord:
-    """Three blocks: one with a match, an entry kept apart, a copy and a row left out; one with nothing, one
-    declined."""
+    """Three segments: one with three blocks, of which one has a match, an entry kept apart, a copy and a row left
+    out, one has nothing, and one is declined; one with a block that it has a match for; one that is answered for."""
     answer = Answer(
         np.array([0, 0, 2], np.int32),
         np.array([1_009, 1_002, 1_000], np.int64),
@@ -125,7 +125,14 @@ def golden_answers() -> AnswersRecord:
         BlockAnswer(18, 5, 3, nothing),
         BlockAnswer(21, 6, 900, None),
     ]
-    return AnswersRecord(bytes(range(16, 32)), bytes(range(32, 48)), segment, "host-1", blocks)
+    later = SegmentId(5_000_000_000, 5_000_000_010, 12, bytes(range(64, 80)))
+    found = answer._replace(kept=answer.kept + 4_999_999_000, copy_kept=answer.copy_kept + 4_999_999_000)
+    parts = [
+        SegmentPart(segment, blocks),
+        SegmentPart(later, [BlockAnswer(18, 5, 4, found)]),
+        SegmentPart(segment._replace(digest=bytes(range(80, 96))), []),
+    ]
+    return AnswersRecord(bytes(range(16, 32)), bytes(range(32, 48)), "host-1", parts)
 
 
 def records() -> dict[str, bytes]:

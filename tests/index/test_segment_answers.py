@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,15 @@ from twinsieve.pipeline.broker.records import AbortableError, Messages, Partitio
 from twinsieve.pipeline.index.config import AnswersConfig
 from twinsieve.pipeline.index.segment_answers import SegmentAnswers, Unused
 from twinsieve.pipeline.wire.frame import What, scheme_hash, seal
-from twinsieve.pipeline.wire.segment_answers import AnswersRecord, BlockAnswer, encode_answers
+from twinsieve.pipeline.wire.segment_answers import BlockAnswer, SegmentPart, encode_answers
 from twinsieve.stages.near.answers import Answer
 from twinsieve.stages.window.segments import SegmentId
 
 TOPIC, PATIENCE_S = "app.answers", 14.0
 GOLDEN = golden_answers()
-SEGMENT = GOLDEN.segment
+SEGMENT = GOLDEN.parts[0].segment
 OTHER = SegmentId(2_000, 2_010, 10, bytes(16))
-ANSWER = GOLDEN.blocks[0].answer
+ANSWER = GOLDEN.parts[0].blocks[0].answer
 assert ANSWER is not None
 NOTHING = Answer._make(column[:0] for column in ANSWER)
 
@@ -57,11 +58,12 @@ class _World:
         self.cluster.write(Partition(TOPIC, partition), messages)
         self.index.poll(0.0)
 
-    def answer(self, *offsets: int, answer: Answer | None = NOTHING, **changed: Any) -> None:
+    def answer(
+        self, *offsets: int, answer: Answer | None = NOTHING, segment: SegmentId = SEGMENT, **changed: Any
+    ) -> None:
         """Write a record that answers these blocks."""
         blocks = [BlockAnswer(offset, 100 + offset, 4, answer) for offset in offsets]
-        fields = {name: getattr(GOLDEN, name) for name in AnswersRecord.__dataclass_fields__}
-        record = AnswersRecord(**fields | {"blocks": blocks} | changed)
+        record = replace(GOLDEN, parts=[SegmentPart(segment, blocks)], **changed)
         self.write(*encode_answers(SCHEME, record, 1 << 20))
 
     def of(self, offset: int, *, fits: bool = True) -> Mapping[SegmentId, Answer]:

@@ -32,7 +32,7 @@ from twinsieve.pipeline.saved import journal, segment_files, segment_writer
 from twinsieve.pipeline.shards.config import ShardConfig
 from twinsieve.pipeline.shards.holdings import HeldSnapshots, Holdings
 from twinsieve.pipeline.shards.shard import JOB, Shard
-from twinsieve.pipeline.wire.segment_answers import decode_answers, encode_answers
+from twinsieve.pipeline.wire.segment_answers import SegmentPart, decode_answers, encode_answers
 from twinsieve.stages.contract import (
     BandLayout,
     Batch,
@@ -374,13 +374,16 @@ class Sharding:
             record = decode_answers(SCHEME, value, ANSWERS)
         except StateError:
             return [value]
-        other, far = self._draw.randbytes(16), self._draw.randint(1, 3)
+        parts, other, far = record.parts, self._draw.randbytes(16), self._draw.randint(1, 3)
         changed = self._draw.choice([
             record,
             replace(record, log_id=other),
             replace(record, question=other),
-            replace(record, segment=record.segment._replace(digest=other)),
-            replace(record, blocks=[each._replace(offset=each.offset + far) for each in record.blocks]),
+            replace(record, parts=[SegmentPart(one._replace(digest=other), blocks) for one, blocks in parts]),
+            replace(record, parts=[
+                SegmentPart(one, [block._replace(offset=block.offset + far) for block in blocks])
+                for one, blocks in parts
+            ]),
         ])  # fmt: skip
         if self._draw.random() < 0.2:
             return [value[: self._draw.randrange(len(value))] + self._draw.randbytes(far)]

@@ -57,7 +57,7 @@ def test_a_shard_answers_for_the_segments_of_a_running_app(
         logs = cluster.topics["t.answers"].logs if "t.answers" in cluster.topics else []
         values = [entry.value or b"" for log in logs for _, entry in log.visible()]
         said = [decode_answers(scheme_in(value), value, "answers") for value in values]
-        return {record.segment[:2] for record in said if record.blocks}
+        return {part.segment[:2] for record in said for part in record.parts if part.blocks}
 
     written = 0
 

@@ -26,7 +26,7 @@ from twinsieve.pipeline.shards.holdings import HeldSnapshots, Holdings
 from twinsieve.pipeline.shards.shard import Shard
 from twinsieve.pipeline.wire.block import Block, BlockFlag, encode_block
 from twinsieve.pipeline.wire.chain import UNKNOWN
-from twinsieve.pipeline.wire.segment_answers import AnswersRecord, decode_answers
+from twinsieve.pipeline.wire.segment_answers import AnswersRecord, SegmentPart, decode_answers
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.near_window import NearWindow
 from twinsieve.stages.judge.segment_reader import SegmentReader
@@ -185,13 +185,18 @@ class App:
         values = [value for value in values if value != NO_RECORD]
         return [decode_answers(SCHEME, value, "answers") for value in values]
 
+    def parts(self) -> list[SegmentPart]:
+        """What was said of segments."""
+        return [part for record in self.said() for part in record.parts]
+
     def answers(self, shard: str | None = None) -> dict[SegmentId, dict[int, Answer]]:
         """By segment and block, what was answered last."""
         found: dict[SegmentId, dict[int, Answer]] = {}
         for record in self.said():
             if shard in (None, record.shard.removesuffix("-shard")):
-                answers = {one.offset: one.answer for one in record.blocks if one.answer is not None}
-                found.setdefault(record.segment, {}).update(answers)
+                for segment, blocks in record.parts:
+                    answers = {one.offset: one.answer for one in blocks if one.answer is not None}
+                    found.setdefault(segment, {}).update(answers)
         return found
 
     def sealed(self) -> list[SegmentId]:

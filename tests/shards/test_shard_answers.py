@@ -8,7 +8,7 @@ import pytest
 
 from tests.memory.broker import NewTopic
 from tests.shards.holding_shards import ANSWERS, LOG, App, same
-from twinsieve.pipeline.broker.records import AbortableError, Messages
+from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
 from twinsieve.pipeline.shards.config import MOST_BLOCKS_AHEAD, Problem
 from twinsieve.stages.errors import StateError
 
@@ -40,7 +40,7 @@ def test_the_segments_are_divided_among_the_members(app: App) -> None:
     app.turn(*shards)
     by = {name: set(app.answers(name)) for name in "abc"}
     assert set.union(*by.values()) == set(app.sealed())
-    blocks = [(record.segment, one.offset) for record in app.said() for one in record.blocks]
+    blocks = [(part.segment, one.offset) for part in app.parts() for one in part.blocks]
     assert len(blocks) == len(set(blocks)), "nobody answers twice"
     assert sum(shard.answered for shard in shards) == len(app.sealed())
 
@@ -51,8 +51,37 @@ def test_who_has_nothing_to_answer_says_that_it_is_there(app: App) -> None:
     before = len(app.said())
     app.turn(shard, seconds=14.0)
     told = app.said()[before:]
-    assert not any(record.blocks for record in told)
-    assert 3 * len(app.sealed()) <= len(told) <= 5 * len(app.sealed())
+    assert 3 <= len(told) <= 5
+    for record in told:
+        assert {part.segment for part in record.parts} == set(app.sealed())
+        assert not any(part.blocks for part in record.parts)
+
+
+def test_the_answers_for_all_segments_are_written_together(app: App) -> None:
+    shard = app.shard()
+    app.turn(shard)
+    before = len(app.said())
+    app.ask(3)
+    app.turn(shard, seconds=0.5)
+    (record,) = app.said()[before:]
+    assert {part.segment for part in record.parts} == set(app.sealed())
+    assert all(len(part.blocks) == 3 for part in record.parts)
+
+
+def test_answers_go_to_a_partition_with_a_leader(app: App) -> None:
+    shards = [app.shard(name) for name in "abc"]
+    app.turn(*shards)
+    before = [log.end for log in app.cluster.topics[ANSWERS].logs]
+    used = {number for number, end in enumerate(before) if end}
+    assert len(used) > 1
+    lost = min(used)
+    app.cluster.faults.leaderless.add(Partition(ANSWERS, lost))
+    app.turn(*shards, seconds=6.0)
+    at = app.asked
+    app.ask(2)
+    app.turn(*shards)
+    wanted = {at, at + 1}
+    assert all(wanted <= blocks.keys() for blocks in app.answers().values())
 
 
 def test_it_is_only_so_far_ahead_of_the_index(app: App) -> None:
@@ -83,13 +112,13 @@ def test_answers_are_written_again_if_nothing_is_committed_for_long(app: App) ->
     shard = app.shard()
     app.ask(2)
     app.turn(shard)
-    before = len([1 for record in app.said() if record.blocks])
+    before = len([1 for part in app.parts() if part.blocks])
     app.clock.sleep(1_700)
     app.turn(shard)
-    assert len([1 for record in app.said() if record.blocks]) == before
+    assert len([1 for part in app.parts() if part.blocks]) == before
     app.clock.sleep(200)
     app.turn(shard)
-    assert len([1 for record in app.said() if record.blocks]) > before
+    assert len([1 for part in app.parts() if part.blocks]) > before
 
 
 def test_after_a_failed_write_it_answers_again(app: App) -> None:
@@ -131,7 +160,7 @@ def test_a_log_that_lost_its_end_is_answered_again(app: App) -> None:
     for blocks in app.answers().values():
         assert {len(app.rows_of(number, 9)) for number in (22, 23)} == {9}
         assert sorted(blocks) == [20, 21, 22, 23, 24]
-    rows = [one.rows for record in app.said() for one in record.blocks if one.offset == 23]
+    rows = [one.rows for part in app.parts() for one in part.blocks if one.offset == 23]
     assert rows[-1] == 9
 
 

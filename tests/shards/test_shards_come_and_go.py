@@ -8,7 +8,7 @@ from tests.shards.holding_shards import ANSWERS, NO_RECORD, SCHEME, App, reader
 from twinsieve.pipeline.broker.records import FatalError, Messages, Partition
 from twinsieve.pipeline.shards.rendezvous import Span, first_of
 from twinsieve.pipeline.shards.shard import Shard
-from twinsieve.pipeline.wire.segment_answers import AnswersRecord, encode_answers
+from twinsieve.pipeline.wire.segment_answers import AnswersRecord, SegmentPart, encode_answers
 
 
 def answered_since(app: App, block: int, shard: str | None = None) -> set[Span]:
@@ -67,7 +67,9 @@ def test_only_an_answer_of_the_successor_to_this_question_relieves(app: App, for
         question = bytes(16) if forged == "question" else reader().question
         of = segment._replace(digest=bytes(16)) if forged == "segment" else segment
         shard = "a-shard" if forged == "own" else "b-shard"
-        (value,) = encode_answers(SCHEME, AnswersRecord(app.log_id, question, of, shard, []), 1_000)
+        (value,) = encode_answers(
+            SCHEME, AnswersRecord(app.log_id, question, shard, [SegmentPart(of, [])]), 1_000
+        )
         messages.add(None, NO_RECORD if forged == "damaged" else value)
     for number in range(3):
         app.cluster.write(Partition(ANSWERS, number), messages)

@@ -21,7 +21,7 @@ from tests.examples import examples
 from tests.golden.make import FOLDER, SCHEME, golden_answers
 from twinsieve.pipeline.wire.frame import (
     ENVELOPE_BYTES,
-    VERSION,
+    SEGMENTS_VERSION,
     ForeignSchemeError,
     ForeignVersionError,
     What,
@@ -30,8 +30,10 @@ from twinsieve.pipeline.wire.frame import (
 )
 from twinsieve.pipeline.wire.segment_answers import (
     MOST_BLOCKS,
+    MOST_SEGMENTS,
     AnswersRecord,
     BlockAnswer,
+    SegmentPart,
     decode_answers,
     encode_answers,
 )
@@ -43,14 +45,14 @@ from twinsieve.stages.near.verify import ALIKE, REASON_SHIFT
 from twinsieve.stages.window.segments import SegmentId
 
 _MOST = 1 << 20
-_FIRST, _END = 5_000_000_000, 5_000_000_400
+_SPAN = 400
 
 
 @st.composite
-def _answers(draw: st.DrawFn, rows: int) -> Answer:
+def _answers(draw: st.DrawFn, rows: int, first: int) -> Answer:
     entries: list[tuple[int, ...]] = []
     for row in range(rows):
-        kept = draw(st.lists(st.integers(_FIRST, _END - 1), max_size=3, unique=True))
+        kept = draw(st.lists(st.integers(first, first + _SPAN - 1), max_size=3, unique=True))
         for each in sorted(kept, reverse=True):
             compared = draw(st.integers(1, 2_000))
             status = ALIKE | draw(st.sampled_from([Rule.NONE, Rule.NUMBER, Rule.SAME_ID])) << REASON_SHIFT
@@ -59,7 +61,7 @@ def _answers(draw: st.DrawFn, rows: int) -> Answer:
     taken = {entry[0] for entry in entries}
     copied = draw(st.lists(st.integers(0, rows - 1), unique=True, max_size=4)) if rows else []
     left = [row for row in range(rows) if row not in taken and draw(st.booleans())]
-    copies = [(row, _FIRST + row, row, 7, row % 2) for row in sorted(copied)]
+    copies = [(row, first + row, row, 7, row % 2) for row in sorted(copied)]
     dtypes = ("i4", "i8", "i8", "i8", "i4", "i4", "u1", "i4", "i8", "i8", "i8", "?", "i4")
     columns = [*_columns(entries, 7), *_columns(copies, 5), left]
     return Answer._make(np.array(column, dtype) for column, dtype in zip(columns, dtypes, strict=True))
@@ -70,78 +72,89 @@ def _columns(rows: list[tuple[int, ...]], count: int) -> list[list[int]]:
 
 
 @st.composite
-def _records(draw: st.DrawFn) -> AnswersRecord:
-    offset, blocks = draw(st.integers(0, 2**40)), []
-    for _ in range(draw(st.integers(0, 4))):
+def _parts(draw: st.DrawFn) -> SegmentPart:
+    first, offset, blocks = draw(st.sampled_from([0, 5_000_000_000])), draw(st.integers(0, 2**40)), []
+    for _ in range(draw(st.integers(0, 3))):
         rows = draw(st.integers(0, 5))
-        answer = draw(st.one_of(st.none(), _answers(rows)))
+        answer = draw(st.one_of(st.none(), _answers(rows, first)))
         blocks.append(BlockAnswer(offset, draw(st.integers(0, 2**32 - 1)), rows, answer))
         offset += draw(st.integers(1, 2**31))
-    segment = SegmentId(_FIRST, _END, 400, draw(st.binary(min_size=16, max_size=16)))
+    return SegmentPart(
+        SegmentId(first, first + _SPAN, 500, draw(st.binary(min_size=16, max_size=16))), blocks
+    )
+
+
+@st.composite
+def _records(draw: st.DrawFn) -> AnswersRecord:
     name = draw(st.sampled_from(["host-1", "机-2", ""]))
-    return AnswersRecord(bytes(range(16)), bytes(16), segment, name, blocks)
+    return AnswersRecord(bytes(range(16)), bytes(16), name, draw(st.lists(_parts(), min_size=1, max_size=3)))
 
 
 def _shown(record: AnswersRecord) -> list[Any]:
     """The record as plain values, with the dtypes of its columns."""
-    blocks = [
+    parts = [(part.segment, _shown_blocks(part)) for part in record.parts]
+    return [record.log_id, record.question, record.shard, parts]
+
+
+def _shown_blocks(part: SegmentPart) -> list[tuple[Any, ...]]:
+    return [
         (
             *block[:3],
             None
             if block.answer is None
             else [(column.dtype.str, column.tolist()) for column in block.answer],
         )
-        for block in record.blocks
+        for block in part.blocks
     ]
-    return [record.log_id, record.question, record.segment, record.shard, blocks]
 
 
 def _plain(data: bytes) -> list[Any]:
     """What WIRE.md says of the bytes of a record, read byte by byte."""
     content = data[ENVELOPE_BYTES:]
-    head = struct.Struct("<16s16sQQI16sQIB")
-    log_id, question, first, end, messages, digest, offset, count, size = head.unpack_from(content)
+    head = struct.Struct("<16s16sHHB")
+    log_id, question, segments, count, size = head.unpack_from(content)
     at = head.size + size
     name = content[head.size : at].decode()
-    sections = []
-    for _ in range(2):
-        method, packed, plain = struct.unpack_from("<BII", content, at)
-        body = content[at + 9 : at + 9 + packed]
-        sections.append(lz4.block.decompress(body, uncompressed_size=plain) if method else body)
-        at += 9 + packed
-    assert at == len(content)
+    method, packed, plain = struct.unpack_from("<BII", content, at)
+    body = content[at + 9 :]
+    assert len(body) == packed
+    section = lz4.block.decompress(body, uncompressed_size=plain) if method else body
+    place = 0
 
-    def columns(section: bytes, wanted: list[tuple[str, int]]) -> list[list[int]]:
-        found, place = [], 0
+    def columns(*wanted: tuple[str, int]) -> list[list[Any]]:
+        nonlocal place
+        found = []
         for code, length in wanted:
-            found.append(list(struct.unpack_from(f"<{length}{code}", section, place)))
-            place += length * struct.calcsize(f"<{code}")
-        assert place == len(section)
+            found.append(list(struct.unpack_from("<" + length * code, section, place)))
+            place += struct.calcsize("<" + length * code)
         return found
 
-    table = columns(sections[0], [(code, count) for code in "III?III"])
+    named = columns(*((code, segments) for code in ("q", "q", "q", "16s", "q", "I")))
+    table = columns(*((code, count) for code in "III?III"))
     totals = [sum(table[number]) for number in (4, 5, 6)]
     values = columns(
-        sections[1],
-        [(code, totals[0]) for code in "IIqqiiB"]
-        + [(code, totals[1]) for code in "IIqq?"]
-        + [("I", totals[2])],
+        *((code, totals[0]) for code in "IIqqiiB"),
+        *((code, totals[1]) for code in "IIqq?"),
+        ("I", totals[2]),
     )
-    for number in (1, 8):
-        values[number] = [first + kept for kept in values[number]]
-    blocks = []
-    begins = [0, 0, 0]
-    for gap, checksum, rows, declined, *counts in zip(*table, strict=True):
-        offset += gap
-        groups = [values[:7], values[7:12], values[12:]]
-        parts = [
-            column[begin : begin + length]
-            for group, begin, length in zip(groups, begins, counts, strict=True)
-            for column in group
-        ]
-        blocks.append((offset, checksum, rows, None if declined else parts))
-        begins = [begin + length for begin, length in zip(begins, counts, strict=True)]
-    return [log_id, question, SegmentId(first, end, messages, digest), name, blocks]
+    assert place == len(section)
+    rows = iter(zip(*table, strict=True))
+    groups = [iter(list(zip(*group, strict=True))) for group in (values[:7], values[7:12], values[12:])]
+    parts = []
+    for first, end, messages, digest, offset, number in zip(*named, strict=True):
+        blocks = []
+        for _ in range(number):
+            gap, checksum, readable, declined, *counts = next(rows)
+            offset += gap
+            answer = []
+            for group, length, width in zip(groups, counts, (7, 5, 1), strict=True):
+                taken = [list(next(group)) for _ in range(length)]
+                for each in taken if width > 1 else ():
+                    each[1] += first
+                answer += [[each[column] for each in taken] for column in range(width)]
+            blocks.append((offset, checksum, readable, None if declined else answer))
+        parts.append((SegmentId(first, end, messages, digest), blocks))
+    return [log_id, question, name, parts]
 
 
 @settings(max_examples=examples(100))
@@ -149,9 +162,16 @@ def _plain(data: bytes) -> list[Any]:
 def test_what_is_written_is_read_also_by_a_plain_reader(record: AnswersRecord) -> None:
     (data,) = encode_answers(SCHEME, record, _MOST)
     assert _shown(decode_answers(SCHEME, data, "here")) == _shown(record)
-    *named, blocks = _shown(record)
+    *named, parts = _shown(record)
     plain = [
-        (*block, None if answer is None else [values for _, values in answer]) for *block, answer in blocks
+        (
+            segment,
+            [
+                (*block, None if answer is None else [values for _, values in answer])
+                for *block, answer in blocks
+            ],
+        )
+        for segment, blocks in parts
     ]
     assert _plain(data) == [*named, plain]
 
@@ -166,27 +186,25 @@ def test_the_golden_record_is_read() -> None:
 def test_a_record_that_is_too_large_is_split_and_a_block_that_is_too_large_is_declined(
     record: AnswersRecord, most: int
 ) -> None:
-    parts = encode_answers(SCHEME, record, most)
-    assert all(len(part) <= most for part in parts)
-    read = [decode_answers(SCHEME, part, "here") for part in parts]
-    assert all(_shown(part)[:4] == _shown(record)[:4] for part in read)
-    found = [block for part in _shown_blocks(read) for block in part]
-    (expected,) = _shown_blocks([record])
-    assert [block[:3] for block in found] == [block[:3] for block in expected]
-    for block, whole in zip(found, expected, strict=True):
-        if block[3] != whole[3]:
+    records = encode_answers(SCHEME, record, most)
+    assert all(len(each) <= most for each in records)
+    read = [decode_answers(SCHEME, each, "here") for each in records]
+    assert all(_shown(each)[:3] == _shown(record)[:3] for each in read)
+    found = [(part.segment, block) for each in read for part in each.parts for block in _shown_blocks(part)]
+    expected = [(part.segment, block) for part in record.parts for block in part.blocks]
+    assert {part.segment for each in read for part in each.parts} == {part.segment for part in record.parts}
+    assert [(segment, block[:3]) for segment, block in found] == [
+        (segment, block[:3]) for segment, block in expected
+    ]
+    for (segment, block), (_, whole) in zip(found, expected, strict=True):
+        part = SegmentPart(segment, [whole])
+        if block != _shown_blocks(part)[0]:
             assert block[3] is None
-            answer = next(each for each in record.blocks if each.offset == block[0])
-            alone = replace(record, blocks=[answer])
-            assert len(encode_answers(SCHEME, alone, _MOST)[0]) > most
-
-
-def _shown_blocks(records: list[AnswersRecord]) -> list[list[Any]]:
-    return [_shown(record)[4] for record in records]
+            assert len(encode_answers(SCHEME, replace(record, parts=[part]), _MOST)[0]) > most
 
 
 def test_a_run_of_blocks_without_anything_takes_few_bytes() -> None:
-    nothing = Answer._make(column[:0] for column in golden_answers().blocks[0].answer or ())
+    nothing = _nothing()
     checksums = np.random.default_rng(1).integers(0, 2**32, 64).tolist()
     blocks = [BlockAnswer(900 + number, checksums[number], 300, nothing) for number in range(64)]
     (data,) = encode_answers(SCHEME, _with(blocks), _MOST)
@@ -194,8 +212,28 @@ def test_a_run_of_blocks_without_anything_takes_few_bytes() -> None:
     assert len(data) - len(empty) < 6 * 64
 
 
+def test_many_segments_without_anything_take_few_bytes() -> None:
+    blocks = [BlockAnswer(900, 7, 1_000, _nothing())]
+    segments = [SegmentId(10 * number, 10 * number + 10, 10, number.to_bytes(16)) for number in range(60)]
+    parts = [SegmentPart(segment, blocks) for segment in segments]
+    (data,) = encode_answers(SCHEME, replace(golden_answers(), parts=parts), _MOST)
+    assert len(data) < 20 * len(segments)
+
+
+def _golden_answer() -> Answer:
+    answer = golden_answers().parts[0].blocks[0].answer
+    assert answer is not None
+    return answer
+
+
+def _nothing() -> Answer:
+    return Answer._make(column[:0] for column in _golden_answer())
+
+
 def _with(blocks: list[BlockAnswer]) -> AnswersRecord:
-    return replace(golden_answers(), blocks=blocks)
+    """A record of one segment."""
+    golden = golden_answers()
+    return replace(golden, parts=[SegmentPart(golden.parts[0].segment, blocks)])
 
 
 def test_records_of_others_are_told_apart() -> None:
@@ -203,7 +241,7 @@ def test_records_of_others_are_told_apart() -> None:
     with pytest.raises(ForeignSchemeError):
         decode_answers(scheme_hash("other"), data, "here")
     later = bytearray(seal(What.ANSWERS, SCHEME, b""))
-    later[4:6] = struct.pack("<H", VERSION + 1)
+    later[4:6] = struct.pack("<H", SEGMENTS_VERSION + 1)
     with pytest.raises((ForeignVersionError, StateError)):
         decode_answers(SCHEME, bytes(later), "here")
     for what in set(What) - {What.ANSWERS}:
@@ -212,8 +250,7 @@ def test_records_of_others_are_told_apart() -> None:
 
 
 def _changed(name: str, values: list[int] | NDArray[Any]) -> Answer:
-    answer = golden_answers().blocks[0].answer
-    assert answer is not None
+    answer = _golden_answer()
     return answer._replace(**{name: np.array(values, getattr(answer, name).dtype)})
 
 
@@ -264,9 +301,7 @@ def test_two_copies_of_a_row_and_rows_out_of_order_are_refused(rows: list[int]) 
     "segment", [(10, 10, 10), (10, 5, 10), (0, 20, 10), (2**62, 2**62 + 5, 10), (0, 2**28, 2**28)]
 )
 def test_forged_segments_are_refused(segment: tuple[int, int, int]) -> None:
-    golden = golden_answers()
-    other = SegmentId(*segment, golden.segment.digest)
-    record = replace(golden, segment=other, blocks=[])
+    record = replace(golden_answers(), parts=[SegmentPart(SegmentId(*segment, bytes(16)), [])])
     with pytest.raises(StateError):
         decode_answers(SCHEME, encode_answers(SCHEME, record, _MOST)[0], "here")
 
@@ -276,15 +311,14 @@ def test_too_many_entries_of_a_row_are_refused() -> None:
         ones = np.ones(count, np.int64)
         kept = np.arange(2_000, 2_000 - count, -1)
         columns = (0 * ones, kept, ones, ones, ones, ones, ALIKE * ones)
-        answer = golden_answers().blocks[1].answer
-        assert answer is not None
+        answer = _nothing()
         entries = {
             name: column.astype(getattr(answer, name).dtype)
             for name, column in zip(ENTRIES, columns, strict=True)
         }
         segment = SegmentId(1_000, 2_001, 1_001, bytes(16))
         blocks = [BlockAnswer(1, 2, 1, answer._replace(**entries))]
-        record = AnswersRecord(bytes(16), bytes(16), segment, "host-1", blocks)
+        record = AnswersRecord(bytes(16), bytes(16), "host-1", [SegmentPart(segment, blocks)])
         (data,) = encode_answers(SCHEME, record, _MOST)
         if count == MOST_ENTRIES:
             assert _shown(decode_answers(SCHEME, data, "here")) == _shown(record)
@@ -310,33 +344,96 @@ def _peak_of(data: bytes) -> int:
 
 def test_the_number_of_a_row_takes_no_memory() -> None:
     last = 2**31 - 1
-    answer = golden_answers().blocks[0].answer
-    assert answer is not None
+    answer = _golden_answer()
     one = Answer._make(column[:1] for column in answer)._replace(
         rows=np.array([last], np.int32),
         copy_rows=np.array([last], np.int32),
         unanswered=answer.unanswered[:0],
     )
     (data,) = encode_answers(SCHEME, _with([BlockAnswer(17, 5, last + 1, one)]), _MOST)
-    assert decode_answers(SCHEME, data, "here").blocks[0].rows == last + 1
+    assert decode_answers(SCHEME, data, "here").parts[0].blocks[0].rows == last + 1
     assert _peak_of(data) < 1 << 20
 
 
 def test_a_record_has_a_bounded_number_of_blocks() -> None:
-    nothing = golden_answers().blocks[1].answer
+    nothing = _nothing()
     blocks = [BlockAnswer(offset, 0, 1, nothing) for offset in range(2 * MOST_BLOCKS + 1)]
-    parts = [decode_answers(SCHEME, part, "here") for part in encode_answers(SCHEME, _with(blocks), _MOST)]
-    assert max(len(part.blocks) for part in parts) <= MOST_BLOCKS
-    assert [block.offset for part in parts for block in part.blocks] == list(range(2 * MOST_BLOCKS + 1))
+    read = [decode_answers(SCHEME, each, "here") for each in encode_answers(SCHEME, _with(blocks), _MOST)]
+    assert max(len(part.blocks) for record in read for part in record.parts) <= MOST_BLOCKS
+    offsets = [block.offset for record in read for part in record.parts for block in part.blocks]
+    assert offsets == list(range(2 * MOST_BLOCKS + 1))
     with patch("twinsieve.pipeline.wire.segment_answers.MOST_BLOCKS", len(blocks)):
         (data,) = encode_answers(SCHEME, _with(blocks), _MOST)
     with pytest.raises(StateError):
         decode_answers(SCHEME, data, "here")
 
 
+def test_a_record_has_a_bounded_number_of_segments() -> None:
+    part = golden_answers().parts[2]
+    many = replace(golden_answers(), parts=[part] * (MOST_SEGMENTS + 1))
+    read = [decode_answers(SCHEME, each, "here") for each in encode_answers(SCHEME, many, _MOST)]
+    assert [len(record.parts) for record in read] == [MOST_SEGMENTS // 2, MOST_SEGMENTS // 2 + 1]
+    with patch("twinsieve.pipeline.wire.segment_answers.MOST_SEGMENTS", MOST_SEGMENTS + 1):
+        (data,) = encode_answers(SCHEME, many, _MOST)
+    with pytest.raises(StateError):
+        decode_answers(SCHEME, data, "here")
+
+
+def _section(record: AnswersRecord) -> tuple[bytes, bytearray]:
+    """The head of a record, and its columns, one after the other."""
+    (data,) = encode_answers(SCHEME, record, _MOST)
+    content = data[ENVELOPE_BYTES:]
+    at = struct.calcsize("<16s16sHHB") + len(record.shard)
+    method, _, plain = struct.unpack_from("<BII", content, at)
+    body = content[at + 9 :]
+    return content[:at], bytearray(lz4.block.decompress(body, uncompressed_size=plain) if method else body)
+
+
+def _sealed(head: bytes, section: bytes) -> bytes:
+    return seal(What.ANSWERS, SCHEME, head + struct.pack("<BII", 0, len(section), len(section)) + section)
+
+
+_SEGMENTS, _BLOCKS = 3, 4
+_OFFSETS_AT, _NUMBERS_AT, _GAPS_AT = 40 * _SEGMENTS, 48 * _SEGMENTS, 52 * _SEGMENTS
+
+
+@pytest.mark.parametrize(
+    ("at", "code", "values"),
+    [
+        (_OFFSETS_AT, "q", [-1]),
+        (_OFFSETS_AT, "q", [2**62 + 1]),
+        (_NUMBERS_AT, "I", [2]),
+        (_NUMBERS_AT, "I", [4, 1]),
+        (_NUMBERS_AT, "I", [2**32 - 1, 1, 4]),
+        (_GAPS_AT, "I", [1]),
+        (_GAPS_AT, "I", [0, 0]),
+        (_GAPS_AT, "I", [0, 1, 3, 1]),
+    ],
+)
+def test_forged_places_of_blocks_are_refused(at: int, code: str, values: list[int]) -> None:
+    head, section = _section(golden_answers())
+    assert decode_answers(SCHEME, _sealed(head, bytes(section)), "here").shard == "host-1"
+    struct.pack_into(f"<{len(values)}{code}", section, at, *values)
+    with pytest.raises(StateError, match=r"^here: its values"):
+        decode_answers(SCHEME, _sealed(head, bytes(section)), "here")
+
+
+def test_the_answers_of_a_segment_are_checked_against_its_own_messages() -> None:
+    golden = golden_answers()
+    parts = [golden.parts[0], SegmentPart(golden.parts[1].segment, golden.parts[1].blocks)]
+    data = encode_answers(SCHEME, replace(golden, parts=parts), _MOST)[0]
+    decode_answers(SCHEME, data, "here")
+    kept = _golden_answer().kept + 4_999_999_000
+    outside = _golden_answer()._replace(kept=kept + np.array([2, 0, 0]), copy_kept=kept[:1])
+    parts[1] = SegmentPart(parts[1].segment, [BlockAnswer(18, 5, 4, outside)])
+    data = encode_answers(SCHEME, replace(golden, parts=parts), _MOST)[0]
+    with pytest.raises(StateError, match=r"^here: its values"):
+        decode_answers(SCHEME, data, "here")
+
+
 def test_a_section_that_claims_more_than_it_can_hold_takes_no_memory() -> None:
     (data,) = encode_answers(SCHEME, _with([]), _MOST)
     content = data[ENVELOPE_BYTES:]
-    head = content[: struct.calcsize("<16s16sQQI16sQIB") + len(golden_answers().shard)]
+    head = content[: struct.calcsize("<16s16sHHB") + len(golden_answers().shard)]
     forged = seal(What.ANSWERS, SCHEME, head + struct.pack("<BII", 1, 4, 2**28) + bytes(4))
     assert _peak_of(forged) < 1 << 20
