@@ -19,7 +19,7 @@ HEAVY_ARGS ?= -n 4 --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 # `bench` is a folder, too.
-.PHONY: bench map demo test test-all every-test nightly long check lint types tests heavy coverage checked nasty forged kills mutants soak retention outage failover redrive crash-loop disturbed more-partitions latency throughput classics interpreters oldest dist lock screenshots clean
+.PHONY: bench map demo test test-all every-test nightly long check lint types tests heavy coverage checked nasty forged kills mutants soak retention outage failover redrive crash-loop disturbed more-partitions latency throughput classics interpreters oldest dist release lock screenshots clean
 
 demo:
 	@test -e $(VENV)/.installed || echo "installs the packages of requirements.lock into $(VENV), which needs a network, and compiles: 0.6 GB, some 100 seconds of CPU time"
@@ -160,6 +160,11 @@ screenshots: $(VENV)/.installed-dev
 # PYTHONS="python3.11 python3.12". Needs a network for packages.
 dist: $(VENV)/.installed
 	@$(BIN)/python -m scripts.dist $(PYTHONS)
+
+# All files of a release in dist/: those of `make dist`, a bill of materials, licences, and an audit in which a package that could not be
+# audited fails. AUDIT="--vulnerability-service osv" asks another service. Nothing is published.
+release: $(VENV)/.installed
+	@AUDIT="$(AUDIT)" $(BIN)/python -m scripts.release $(PYTHONS)
 
 # Every patch version of Python 3.11 to 3.14 that is found gives the same schemes, verdicts and states; or name two: PYTHONS="python3.12 …".
 interpreters: $(VENV)/.installed

@@ -1,0 +1,67 @@
+"""What a release needs beside its archives: a changelog of its version, licences that somebody agreed to, and an audit
+in which "could not be audited" fails."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from scripts.release import LICENCES, audit, problems, project_version, unknown_licences
+
+
+def _checkout(folder: Path, root: Path, changelog: str) -> Path:
+    shutil.copy(root / "pyproject.toml", folder)
+    (folder / "CHANGELOG.md").write_text(changelog)
+    for command in (
+        ["init", "-q"],
+        ["add", "-A"],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"],
+    ):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    return folder
+
+
+def test_a_checkout_is_released_with_its_version_in_the_changelog(root: Path, tmp_path: Path) -> None:
+    version = project_version(root)
+    checkout = _checkout(tmp_path, root, f"# Changelog\n\n## {version} (2030-01-31)\nThe first.\n")
+    assert problems(checkout) == []
+    (checkout / "more.txt").write_text("a file")
+    (said,) = problems(checkout)
+    assert "1 files are not committed" in said
+
+
+@pytest.mark.parametrize("title", ["Unreleased", "9.9.9 (2030-01-31)", "{version}", "{version} (31 January)"])
+def test_another_title_is_refused_with_what_to_write(title: str, root: Path, tmp_path: Path) -> None:
+    version = project_version(root)
+    checkout = _checkout(tmp_path, root, f"# Changelog\n\n## {title.format(version=version)}\n")
+    (said,) = problems(checkout)
+    assert f"## {version} (" in said
+
+
+def test_a_licence_that_nobody_has_agreed_to_is_named() -> None:
+    known = [
+        {"Name": "a", "Version": "1", "License": "MIT AND (BSD-2-Clause OR LGPL-2.1-or-later)"},
+        *({"Name": "b", "Version": "2", "License": licence} for licence in LICENCES),
+    ]
+    assert unknown_licences(known) == []
+    others = [
+        {"Name": "c", "Version": "3", "License": "MIT AND AGPL-3.0-only"},
+        {"Name": "d", "Version": "4", "License": "UNKNOWN"},
+    ]
+    assert unknown_licences([*known, *others]) == ["c 3: MIT AND AGPL-3.0-only", "d 4: UNKNOWN"]
+
+
+@pytest.mark.parametrize(
+    "says", ["a vulnerability was found", "Dependency not found and could not be audited: a (1.0)"]
+)
+def test_an_audit_that_finds_or_cannot_say_ends_the_release(
+    says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool = tmp_path / "pip-audit"
+    tool.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 1\n")
+    tool.chmod(0o755)
+    with pytest.raises(SystemExit, match=r"(?s)--strict.*exit code 1.*" + says.split("(")[0]):
+        audit(tool, tmp_path / "lock", tmp_path / "report")
