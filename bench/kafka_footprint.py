@@ -1,12 +1,15 @@
-"""Memory, disk and log of the first process on Kafka, with the settings of the quick start.
+"""Memory, CPU, disk and log of the first process on Kafka, with the settings of the quick start.
 
-    python -m bench.kafka_footprint
+    python -m bench.kafka_footprint [WINDOW ...]
+
+WINDOW: near.window.messages in place of that of the file, with ten times as many in the exact window; each is
+measured with topics and state of its own.
 
 A broker, an input of PARTITIONS partitions, and one `twinsieve run -c config/kafka.yaml`. Memory is read once
 when the process waits for the first message, and once when its near window is full: generated posts (seed 1)
 are sent, a quarter of the window at a time, until it holds as many as `near.window.messages` says. Beside
 them what `twinsieve lint` says at worst. Memory is of the whole process, Python and its packages included;
-the peak is Linux's VmHWM.
+the peak is Linux's VmHWM. CPU is that of the process while the last quarter of the window was judged.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from itertools import islice
 from pathlib import Path
 
 from bench.kafka_throughput import progress
-from bench.machine import machine_line
+from bench.machine import cpu_seconds, machine_line
 from bench.peers.programs import fill, make_topic
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import poll_until
@@ -69,39 +72,50 @@ def _log_bytes(bootstrap: str) -> int:
 
 
 def main() -> None:
-    """Print machine, what lint says, and the two readings."""
-    argparse.ArgumentParser(
+    """Print machine, and for each window what lint says and the two readings."""
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args()
-    window = load_settings(_QUICK_START, {}).near.window.messages
-    print(f"{machine_line()}\nnear window: {window:,} kept messages")
-    lint = [*_PROGRAM, "lint", str(_QUICK_START), "--partitions", str(PARTITIONS)]
+    )
+    parser.add_argument("windows", nargs="*", type=int, metavar="WINDOW")
+    print(machine_line())
+    for window in parser.parse_args().windows or [load_settings(_QUICK_START, {}).near.window.messages]:
+        _measure(window)
+
+
+def _measure(window: int) -> None:
+    print(f"near window: {window:,} kept messages")
+    sizes = [f"near.window.messages={window}", f"exact.window.messages={10 * window}"]
+    sized = [word for pair in sizes for word in ("--set", pair)]
+    lint = [*_PROGRAM, "lint", str(_QUICK_START), "--partitions", str(PARTITIONS), *sized]
     told = subprocess.run(lint, capture_output=True, text=True, check=True).stdout
     print(f"lint, at worst: {re.findall(r'both roles: .*', told)[0]}")
     with Cluster().start() as cluster, tempfile.TemporaryDirectory() as folder:
         make_topic(cluster.bootstrap, "posts")
         (port,) = free_ports(1)
         own = [f"kafka.bootstrap={cluster.bootstrap}", f"state.dir={folder}", f"http.listen=127.0.0.1:{port}"]
-        words = ["-c", str(_QUICK_START), *(word for pair in own for word in ("--set", pair))]
+        words = ["-c", str(_QUICK_START), *sized, *(word for pair in own for word in ("--set", pair))]
         subprocess.run([*_PROGRAM, "topics", "create", *words], check=True, stdout=subprocess.DEVNULL)
         process = subprocess.Popen([*_PROGRAM, "run", *words], stderr=subprocess.DEVNULL)
         try:
             poll_until(lambda: _page(port, "/readyz").startswith("ok"), _LIMIT_S)
             print(f"waits for the first message: {_shown(process.pid)}", flush=True)
-            posts, sent = generate(sys.maxsize, _SEED), 0
+            posts, sent, cpu_s = generate(sys.maxsize, _SEED), 0, 0.0
             while (held := _in_window(port)) < window:
                 if process.poll() is not None:
                     raise SystemExit(f"run ended with exit code {process.returncode}")
-                sent += len(fill(cluster.bootstrap, "posts", islice(posts, window // 4)))
+                before_s = cpu_seconds(process.pid)
+                written = len(fill(cluster.bootstrap, "posts", islice(posts, window // 4)))
+                sent += written
                 progress(cluster.bootstrap, "sieve.workers", "posts", sent, _LIMIT_S)
+                cpu_s = (cpu_seconds(process.pid) - before_s) / written
             print(f"has judged {sent:,} generated posts, of which its near window holds {held:,}: ", end="")
-            print(_shown(process.pid))
+            print(f"{_shown(process.pid)}, {1e6 * cpu_s:.1f} µs of CPU a message")
             print(f"log on the broker: {_log_bytes(cluster.bootstrap) / sent:.0f} bytes a message")
         finally:
             process.terminate()
             process.wait(60)
         disk = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
-        print(f"state.dir after its end: {disk / 2**20:.0f} MiB")
+        print(f"state.dir after its end: {disk / 2**20:.0f} MiB", flush=True)
 
 
 def _shown(pid: int) -> str:

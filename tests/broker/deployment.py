@@ -111,16 +111,17 @@ class Deployment:
         tag: str = "",
         listen: str = "none",
         program: Sequence[str] = (),
+        sets: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
         """Start a process in a slot; `tag` keeps it apart from another one in the same slot.
 
-        listen: address of its metrics; program: in place of the deployment's
+        listen: address of its metrics; program: in place of the deployment's; sets: beside the deployment's
         """
         wrong = [str(number) for number in self._clocks.get(member, ())]
         clock = [sys.executable, "-m", "tests.broker.wrong_clock", *wrong]
         command = clock if wrong else list(program or self._program)
         command += ["run", "-c", str(self.file), "--member", member, "--role", role]
-        for pair in (f"http.listen={listen}", *self._sets):
+        for pair in (f"http.listen={listen}", *self._sets, *sets):
             command += ["--set", pair]
         return self._spawn(member + tag, command)
 

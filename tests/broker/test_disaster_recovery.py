@@ -1,4 +1,4 @@
-"""docs/OPERATIONS.md, "Disaster recovery", on a real broker: a backup that is put back, and a mirror that takes over."""
+"""docs/runbooks/disaster-recovery.md and new-cluster.md on a real broker: a backup that is put back, and a mirror that takes over."""
 
 from __future__ import annotations
 

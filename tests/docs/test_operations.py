@@ -20,7 +20,7 @@ from twinsieve.pipeline.worker.config import WorkerStep
 
 
 def _page(root: Path, name: str) -> str:
-    return (root / "docs" / name).read_text("utf-8")
+    return "\n".join(page.read_text("utf-8") for page in sorted((root / "docs").glob(name)))
 
 
 def _section(root: Path, name: str, title: str) -> str:
@@ -40,7 +40,7 @@ def _metrics() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", ["METRICS.md", "OPERATIONS.md", "GUARANTEES.md"])
+@pytest.mark.parametrize("name", ["METRICS.md", "OPERATIONS.md", "GUARANTEES.md", "runbooks/*.md"])
 def test_a_metric_that_a_page_names_exists(root: Path, name: str) -> None:
     named = set(re.findall(r"`(twinsieve_[a-z_]+)", _page(root, name)))
     assert named

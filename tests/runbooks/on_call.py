@@ -1,0 +1,167 @@
+"""Somebody on call: an app of real processes on a real broker, and who runs the commands of a page as they stand."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from tests.broker.deployment import Deployment
+from tests.broker.distribution import tools_path
+from tests.broker.server import free_ports
+from tests.broker.worlds import fresh, read_all
+from tests.runbooks.pages import Command, commands
+from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.settings.model import KafkaSettings
+
+_DEADLINE_S = 120.0
+_COMMAND_S = 120.0
+_QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
+_FAILED = "(failed)"
+_TOOLS = {
+    "kafka-transactions.sh": "org.apache.kafka.tools.TransactionsCommand",
+    "kafka-configs.sh": "kafka.admin.ConfigCommand",
+}
+
+
+class OnCall:
+    """An app with processes of its own, by member name, and what stands for each word of a page."""
+
+    def __init__(self, bootstrap: str, client: str, folder: Path, **deployment: object) -> None:
+        self.deployment = Deployment(bootstrap, client, fresh("page"), partitions=1, **deployment)  # type: ignore[arg-type]
+        self.bootstrap = bootstrap
+        self.posts = 0
+        self.words: dict[str, str] = {}
+        self.name(FILE=self.deployment.file, STATE=self.deployment.folder / "state")
+        self._programs = folder / "bin"
+        self._programs.mkdir()
+        self._write_program("twinsieve", f'exec {shlex.quote(sys.executable)} -m twinsieve "$@"')
+
+    def name(self, **words: object) -> None:
+        """From now on, these words of a page stand for that."""
+        self.words |= {word: str(value) for word, value in words.items()}
+
+    def start(self, role: str, member: str = "", sets: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        """Start a process; pages then call it by its role."""
+        (port,) = free_ports(1)
+        process = self.deployment.start(member or role, role, listen=f"127.0.0.1:{port}", sets=sets)
+        for each in ("worker", "index", "shard"):
+            if role in (each, "both") and (role != "both" or each != "shard"):
+                self.name(**{f"{each.upper()}:8080": f"127.0.0.1:{port}"})
+        return process
+
+    def post(self, *texts: str, key: bytes | None = b"k") -> None:
+        """Write posts to the input, in one partition."""
+        producer = Producer({"bootstrap.servers": self.bootstrap})
+        for text in texts:
+            producer.produce(f"{self.deployment.app}.in", text.encode(), key)
+        assert producer.flush(60) == 0
+        self.posts += len(texts)
+
+    def trim(self, end: int) -> None:
+        """Retention deletes the messages of the input before this offset."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        at = TopicPartition(f"{self.deployment.app}.in", 0, end)
+        admin.delete_records([at])[at].result(30)
+
+    def delete(self, *topics: str) -> None:
+        """Somebody deletes these topics of the app, named without it."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        for done in admin.delete_topics([f"{self.deployment.app}.{name}" for name in topics]).values():
+            done.result(30)
+
+    def came_out(self) -> int:
+        """Number of messages in the output."""
+        broker = connect(KafkaSettings(bootstrap=self.bootstrap))
+        try:
+            return len(read_all(broker, Partition(f"{self.deployment.app}.out", 0)))
+        finally:
+            broker.close()
+
+    def look(self, name: str) -> None:
+        """Run what a page says to look at; each must say what stands there."""
+        self._run(commands(name, "Look"))
+
+    def do(self, name: str) -> None:
+        """Run what a page says to do."""
+        self._run(commands(name, "Do"))
+
+    def see_the_end(self, name: str) -> None:
+        """Run what a page says to look at when it is over."""
+        self._run(commands(name, "It is over"))
+
+    def follow(self, name: str) -> None:
+        """The whole page."""
+        self.look(name)
+        self.do(name)
+        self.see_the_end(name)
+
+    def _run(self, listed: Iterable[Command]) -> None:
+        for command in listed:
+            line = self._filled(command.line)
+            if line.startswith("twinsieve run ") and "--dry-run" not in line:
+                words = shlex.split(line)
+                role = words[words.index("--role") + 1] if "--role" in words else "both"
+                sets = [words[at + 1] for at, word in enumerate(words) if word == "--set"]
+                self.start(role, member=f"{role}{time.monotonic_ns()}", sets=sets)
+                continue
+            deadline_s = time.monotonic() + _DEADLINE_S
+            while not self._shows(said := self.say(line), command.shows):
+                assert time.monotonic() < deadline_s, f"{line}\nshould show {command.shows}, and says\n{said}"
+                time.sleep(0.5)
+
+    def _shows(self, said: str, wanted: Sequence[str]) -> bool:
+        """A command that says nothing of what it shows has to succeed."""
+        return all(self._filled(each) in said for each in wanted) and bool(wanted or _FAILED not in said)
+
+    def _filled(self, line: str) -> str:
+        app = self.deployment.app
+        of_topics = {
+            "posts.unique": f"{app}.out",
+            "posts.dead": f"{app}.dead",
+            "weibo.": f"{app}.",
+            "weibo2": f"{app}2",
+            "posts": f"{app}.in",
+            "KAFKA:9092": self.bootstrap,
+        }
+        words = self.words | of_topics
+        pattern = "|".join(
+            rf"(?<![\w-]){re.escape(word)}" + (r"\b" if word[-1].isalnum() else "") for word in words
+        )
+        return re.sub(pattern, lambda found: words[found[0]], line)
+
+    def say(self, line: str) -> str:
+        """What a line of a page says, on both streams."""
+        line = self._filled(line)
+        tool = next((name for name in _TOOLS if name in line), None)
+        if tool is not None:
+            self._write_program(tool, f'exec java {_QUIET} -cp "{tools_path()}" {_TOOLS[tool]} "$@"')
+        environment = os.environ | {"PATH": f"{self._programs}:{os.environ['PATH']}"}
+        done = subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {line}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            timeout=_COMMAND_S,
+            check=False,
+            text=True,
+        )
+        return done.stdout if done.returncode == 0 else f"{done.stdout}{_FAILED}"
+
+    def _write_program(self, name: str, command: str) -> None:
+        path = self._programs / name
+        path.write_text(f"#!/bin/sh\n{command}\n")
+        path.chmod(0o755)
+
+    def end(self) -> None:
+        self.deployment.close()

@@ -1,0 +1,44 @@
+"""The pages of docs/runbooks, and the commands that stand in them with what they say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs/runbooks"
+SECTIONS = ("Look", "Do", "It is over", "What it costs")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A line of a page. shows: lines that its output contains in the state that the page is about"""
+
+    line: str
+    shows: tuple[str, ...]
+
+
+def names() -> list[str]:
+    """Every page but the list of them, without its ending."""
+    return sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != "README")
+
+
+def text(name: str) -> str:
+    return (FOLDER / f"{name}.md").read_text("utf-8")
+
+
+def headings(name: str) -> list[str]:
+    return re.findall(r"^## (.+)$", text(name), re.MULTILINE)
+
+
+def commands(name: str, section: str) -> list[Command]:
+    """The commands of a section, in order."""
+    found = text(name).partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"^ *```console\n(.*?)^ *```$", found, re.MULTILINE | re.DOTALL)
+    lines = [line.strip() for block in blocks for line in block.splitlines()]
+    starts = [number for number, line in enumerate(lines) if line.startswith("$ ")]
+    ends = [*starts, len(lines)][1:]
+    return [
+        Command(lines[start].removeprefix("$ "), tuple(lines[start + 1 : end]))
+        for start, end in zip(starts, ends, strict=True)
+    ]

@@ -1,0 +1,348 @@
+"""Each page of docs/runbooks is followed as it stands, against a real broker, in the state that it is about."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.broker.cluster import PASSWORDS, Cluster, SecureCluster
+from tests.broker.deployment import poll_until
+from tests.broker.fixtures import _shared, bootstrap, mortal_broker, secure_broker, three_brokers
+from tests.broker.grants import set_password
+from tests.broker.test_disaster_recovery import back_up, restore
+from tests.broker.topic_limits import limit_topics, set_topics
+from tests.deploy.played import rules
+from tests.runbooks import pages
+from tests.runbooks.on_call import OnCall
+
+__all__ = ["_shared", "bootstrap", "mortal_broker", "secure_broker", "three_brokers"]
+
+_JOINS = """
+import sys
+from confluent_kafka import Consumer
+consumer = Consumer({"bootstrap.servers": sys.argv[1], "group.id": sys.argv[2], "client.id": "console",
+                     "session.timeout.ms": 6000, "partition.assignment.strategy": "range"})
+consumer.subscribe([sys.argv[3]])
+while True:
+    consumer.poll(1.0)
+"""
+_OPENS = """
+import sys, time
+from confluent_kafka import Producer
+producer = Producer({"bootstrap.servers": sys.argv[1], "transactional.id": "loader", "transaction.timeout.ms": 600000})
+producer.init_transactions()
+producer.begin_transaction()
+producer.produce(sys.argv[2], b'{"text": "never committed"}', partition=0)
+producer.flush()
+print("open", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def on_call(bootstrap: str, tmp_path: Path) -> Iterator[OnCall]:
+    """With all topics, and no process yet."""
+    made = OnCall(bootstrap, "confluent", tmp_path, session_timeout="6s")
+    made.deployment.create_topics()
+    yield made
+    made.end()
+
+
+def posts(number: int, first: int = 0) -> list[str]:
+    """No two of them are alike."""
+    draws = [random.Random(seed) for seed in range(first, first + number)]
+    texts = ["".join(chr(draw.randrange(0x4E00, 0x9F00)) for _ in range(20)) for draw in draws]
+    return [f'{{"text": "{text}"}}' for text in texts]
+
+
+def well(on_call: OnCall, *roles: str) -> None:
+    """All that was posted comes out of an app with processes of these roles."""
+    for role in roles:
+        on_call.start(role)
+    on_call.post(*posts(3))
+    on_call.see_the_end("no-index")
+
+
+def test_every_page_has_the_same_parts_and_every_alert_names_its_page() -> None:
+    for name in pages.names():
+        assert pages.headings(name) == list(pages.SECTIONS), name
+    named = {rule["alert"]: rule["annotations"]["runbook_url"] for rule in rules() if "alert" in rule}
+    listed = (pages.FOLDER / "README.md").read_text("utf-8")
+    for alert, url in named.items():
+        page = url.removeprefix("docs/runbooks/").removesuffix(".md")
+        assert page in pages.names(), url
+        assert f"| {alert} | [{page}]({page}.md) |" in listed
+    for name in pages.names():
+        assert f"({name}.md)" in listed
+
+
+def test_gone(on_call: OnCall) -> None:
+    well(on_call, "worker", "index")
+    on_call.deployment.kill("worker")
+    on_call.deployment.kill("index")
+    on_call.follow("gone")
+
+
+def test_nothing_comes_out(on_call: OnCall) -> None:
+    well(on_call, "worker", "index")
+    command = [sys.executable, "-c", _OPENS, on_call.bootstrap, f"{on_call.deployment.app}.in"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as producer:
+        assert producer.stdout is not None
+        assert producer.stdout.readline() == b"open\n"
+        producer.kill()
+    on_call.post('{"text": "behind the open transaction"}')
+    on_call.look("nothing-comes-out")
+    # The transaction began behind what was posted before, and the marker of nothing.
+    on_call.name(OFFSET=on_call.posts - 1)
+    on_call.do("nothing-comes-out")
+    on_call.see_the_end("nothing-comes-out")
+
+
+def test_half_comes_out(on_call: OnCall) -> None:
+    well(on_call, "worker", "index")
+    limit_topics(on_call.bootstrap, [f"{on_call.deployment.app}.dead"], 200)
+    # Too large for the dead letter topic, also compressed.
+    on_call.post("{" + random.Random(1).randbytes(500).hex())
+    on_call.name(PID=on_call.deployment.processes["worker"].pid)
+    on_call.follow("half-comes-out")
+
+
+def test_behind(on_call: OnCall) -> None:
+    well(on_call, "worker", "index")
+    on_call.deployment.kill("index")
+    on_call.post(*posts(2_000))
+    on_call.look("behind")
+    on_call.start("index")
+    on_call.do("behind")
+    on_call.see_the_end("behind")
+
+
+def test_no_index(on_call: OnCall) -> None:
+    well(on_call, "worker", "index")
+    on_call.deployment.kill("index")
+    on_call.post(*posts(2))
+    on_call.follow("no-index")
+
+
+def test_two_indexes(on_call: OnCall) -> None:
+    well(on_call, "worker", "index")
+    frozen = on_call.deployment.processes["index"]
+    on_call.name(PID=frozen.pid)
+    os.killpg(frozen.pid, signal.SIGSTOP)
+    on_call.start("index", member="other")
+    on_call.follow("two-indexes")
+    assert frozen.wait(30) == -signal.SIGKILL
+
+
+@pytest.mark.needs("own broker")
+def test_broker_unreachable(mortal_broker: Cluster, tmp_path: Path) -> None:
+    on_call = OnCall(mortal_broker.bootstrap, "confluent", tmp_path)
+    on_call.deployment.create_topics()
+    try:
+        well(on_call, "worker", "index")
+        (node,) = mortal_broker.nodes
+        node.kill()
+        try:
+            on_call.look("broker-unreachable")
+        finally:
+            node.start()
+            node.wait_ready()
+        on_call.do("broker-unreachable")
+        on_call.see_the_end("broker-unreachable")
+    finally:
+        on_call.end()
+
+
+def test_messages_lost(on_call: OnCall) -> None:
+    well(on_call, "worker", "index")
+    on_call.deployment.kill("worker")
+    on_call.post(*posts(5))
+    on_call.trim(on_call.posts)
+    on_call.start("worker")
+    on_call.follow("messages-lost")
+
+
+def test_foreign_consumer(on_call: OnCall) -> None:
+    well(on_call, "worker", "index")
+    app = on_call.deployment.app
+    command = [sys.executable, "-c", _JOINS, on_call.bootstrap, f"{app}.workers", f"{app}.in"]
+    with subprocess.Popen(command) as stranger:
+        on_call.name(PID=stranger.pid)
+        on_call.look("foreign-consumer")
+        on_call.do("foreign-consumer")
+        on_call.see_the_end("foreign-consumer")
+
+
+def test_segments_unanswered(on_call: OnCall) -> None:
+    deployment = on_call.deployment
+    deployment.set("near", window={"messages": 200}, segment=50, answers="shards", patience="10s")
+    deployment.set("exact", window={"messages": 10_000})
+    (deployment.folder / "scratch").mkdir()
+    deployment.set("state", snapshot_every="1s", scratch=str(deployment.folder / "scratch"))
+    on_call.say("twinsieve topics create -c FILE")
+    well(on_call, "worker", "index")
+    on_call.post(*posts(180))
+    on_call.look("segments-unanswered")
+    on_call.do("segments-unanswered")
+    on_call.post(*posts(20, first=180))
+    on_call.see_the_end("segments-unanswered")
+
+
+def test_snapshots_fail(on_call: OnCall) -> None:
+    on_call.deployment.set("state", snapshot_every="1s")
+    well(on_call, "worker", "index")
+    state = on_call.deployment.folder / "state"
+    assert poll_until(lambda: any(state.rglob("*.snapshot")), 60.0)
+    state.rename(on_call.deployment.folder / "moved")
+    state.touch()
+    on_call.post(*posts(5))
+    on_call.look("snapshots-fail")
+    state.unlink()
+    (on_call.deployment.folder / "moved").rename(state)
+    for file in state.rglob("*.snapshot"):
+        file.unlink()
+    on_call.do("snapshots-fail")
+    on_call.post(*posts(4, first=5))
+    on_call.see_the_end("snapshots-fail")
+
+
+def test_dead_letters(on_call: OnCall) -> None:
+    well(on_call, "worker", "index")
+    on_call.post('{"message": "今天武汉下雨了，大家出门记得带伞"}')
+    on_call.look("dead-letters")
+    for name in ("worker", "index"):
+        on_call.deployment.kill(name)
+    on_call.deployment.set("input", text_field=["text", "message"])
+    on_call.start("both")
+    on_call.do("dead-letters")
+    on_call.see_the_end("dead-letters")
+
+
+def test_drop_rate_jumps(on_call: OnCall) -> None:
+    well(on_call, "worker", "index")
+    on_call.post(*(2 * posts(1)))
+    on_call.name(**{"posts[0]@1": f"{on_call.deployment.app}.in[0]@{on_call.posts - 1}"})
+    on_call.see_the_end("drop-rate-jumps")
+    on_call.follow("drop-rate-jumps")
+
+
+def test_log_grows(on_call: OnCall) -> None:
+    app = on_call.deployment.app
+    logs = [f"{app}.fingerprints", f"{app}.decisions"]
+    set_topics(on_call.bootstrap, logs, "retention.ms", "31536000000")
+    on_call.follow("log-grows")
+
+
+def test_memory_near_limit(on_call: OnCall) -> None:
+    well(on_call, "worker", "index")
+    on_call.name(PID=on_call.deployment.processes["index"].pid)
+    on_call.follow("memory-near-limit")
+
+
+def test_settings_differ(on_call: OnCall) -> None:
+    on_call.start("index")
+    assert poll_until(lambda: "live 1.0" in on_call.say("curl -s http://INDEX:8080/metrics"), 60.0)
+    file = on_call.deployment.file.read_bytes()
+    on_call.deployment.set("near", similarity=0.9)
+    on_call.start("worker")
+    on_call.post(*posts(3))
+    on_call.see_the_end("no-index")
+    on_call.deployment.file.write_bytes(file)
+    on_call.name(PID=on_call.deployment.processes["worker"].pid)
+    on_call.follow("settings-differ")
+
+
+def test_ends_at_each_start(on_call: OnCall) -> None:
+    on_call.delete("decisions", "verdicts")
+    assert on_call.start("both").wait(60) == 3
+    on_call.follow("ends-at-each-start")
+
+
+def test_roll_back(on_call: OnCall) -> None:
+    well(on_call, "worker", "index")
+    on_call.name(PID=on_call.deployment.processes["index"].pid)
+    on_call.follow("roll-back")
+
+
+@pytest.mark.needs("own broker")
+def test_broker_upgrade(three_brokers: Cluster, tmp_path: Path) -> None:
+    on_call = OnCall(three_brokers.bootstrap, "confluent", tmp_path)
+    on_call.deployment.settings["topics"] = {"replication": 3, "min_in_sync": 2}
+    on_call.deployment.create_topics(replication=3)
+    try:
+        well(on_call, "worker", "index")
+        on_call.look("broker-upgrade")
+        for node in three_brokers.nodes:
+            node.stop()
+            on_call.post(*posts(2))
+            node.start()
+            node.wait_ready()
+            on_call.do("broker-upgrade")
+        on_call.see_the_end("broker-upgrade")
+    finally:
+        on_call.end()
+
+
+def test_new_cluster(on_call: OnCall) -> None:
+    """On one cluster, where the copied output is the output."""
+    well(on_call, "worker", "index")
+    for name in ("worker", "index"):
+        on_call.deployment.signal(name, signal.SIGTERM)
+        on_call.deployment.processes[name].wait(60)
+    stopped = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    on_call.name(SINCE="2024-05-01T12:00:00+08:00", STOPPED=stopped)
+    on_call.post(*posts(4))
+    on_call.do("new-cluster")
+    on_call.see_the_end("new-cluster")
+    assert on_call.came_out() == 4
+
+
+@pytest.mark.needs("own broker")
+def test_expired_secret(secure_broker: SecureCluster, tmp_path: Path) -> None:
+    on_call = OnCall(secure_broker.bootstrap, "confluent", tmp_path)
+    on_call.deployment.create_topics()
+    secret, new = tmp_path / "password", tmp_path / "new"
+    secret.write_text(PASSWORDS["admin"])
+    new.write_text("the-new-one")
+    on_call.name(SECRET=secret, NEW=new)
+    login = secure_broker.login(password_file=str(secret))
+    secret.chmod(0o600)
+    on_call.deployment.set("kafka", bootstrap=secure_broker.secure, security=login)
+    try:
+        well(on_call, "worker", "index")
+        set_password(secure_broker.bootstrap, "admin", "the-new-one")
+        on_call.follow("expired-secret")
+    finally:
+        set_password(secure_broker.bootstrap, "admin", PASSWORDS["admin"])
+        on_call.end()
+
+
+@pytest.mark.needs("own broker")
+def test_disaster_recovery(tmp_path: Path) -> None:
+    with Cluster(mortal=True).start() as cluster:
+        (node,) = cluster.nodes
+        on_call = OnCall(cluster.bootstrap, "confluent", tmp_path)
+        on_call.deployment.create_topics()
+        try:
+            well(on_call, "both")
+            on_call.deployment.kill("both")
+            back_up(node, tmp_path / "backup")
+            on_call.start("both")
+            on_call.post(*posts(2, first=3))
+            on_call.see_the_end("disaster-recovery")
+            on_call.deployment.kill("both")
+            restore(node, tmp_path / "backup")
+            on_call.do("disaster-recovery")
+            on_call.post(*posts(2, first=3))
+            on_call.see_the_end("disaster-recovery")
+            assert on_call.came_out() == 5
+        finally:
+            on_call.end()
