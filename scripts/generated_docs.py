@@ -14,6 +14,7 @@ from scripts import label_tables
 from scripts.settings_text import all_keys, example
 from twinsieve.pipeline.files.format import formats
 from twinsieve.pipeline.service.metrics import declared
+from twinsieve.pipeline.settings.client_options import ALLOWED
 from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.sizing.process_memory import held_by
@@ -72,7 +73,21 @@ def memory_table() -> str:
     return "\n".join(rows) + "\n"
 
 
+def options_table() -> str:
+    """The options of the client libraries that may be given."""
+    rows = ["| option | of | values |", "|---|---|---|"]
+    for name, values in ALLOWED.items():
+        shown = (
+            f"{values.start:,} to {values.stop - 1:,}"
+            if isinstance(values, range)
+            else ", ".join(f"`{value}`" for value in values)
+        )
+        rows.append(f"| `{name}` | {'librdkafka' if '.' in name else 'kafka-python'} | {shown} |")
+    return "\n".join(rows) + "\n"
+
+
 PARTS: dict[str, Callable[[], str]] = {
+    "client options": options_table,
     "formats": formats_table,
     "memory": memory_table,
     "metrics": metrics_table,

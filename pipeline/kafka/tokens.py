@@ -1,8 +1,7 @@
-"""Tokens for OAUTHBEARER, by the client credentials of OIDC, renewed before they end.
+"""Tokens for OAUTHBEARER, by the client credentials of OIDC or by AWS's signer, renewed before they end.
 
-One request at a time asks `kafka.security.token_endpoint`, in a thread of its own, so that no client waits
-for it. The secret is read again for each request if it comes from a file. Errors never contain a secret or a
-token.
+One request at a time asks for one, in a thread of its own, so that no client waits for it. A secret is read
+again for each request if it comes from a file. Errors never contain a secret or a token.
 Source: RFC 6749, sections 2.3.1, 4.4 and 5; RFC 6750, section 2.1.
 """
 
@@ -67,11 +66,18 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 class TokenSource:
     """The newest token of one login. A thread renews it until `close`, or until the process ends.
 
-    raises: BrokerError, which waiting may repair, if the endpoint gives no token now
+    raises: BrokerError, which waiting may repair, if there is no token now
     """
 
     def __init__(self, security: SecuritySettings) -> None:
         self._security = security
+        is_aws = security.aws_region is not None
+        self._where = (
+            f"AWS credentials for {security.aws_region}"
+            if is_aws
+            else f"token endpoint {security.token_endpoint}"
+        )
+        self._get = _signed if is_aws else _requested
         self._calls = CallThread()
         self._may_ask = threading.Semaphore(_MAX_REQUESTS)
         self._closed = threading.Event()
@@ -102,7 +108,7 @@ class TokenSource:
                 wait_s = _RETRY_S
             else:
                 if self._failure:
-                    _log.info("token endpoint %s: gives tokens again", self._security.token_endpoint)
+                    _log.info("%s: tokens are given again", self._where)
                 self._failure, self._said_s = "", -math.inf
                 wait_s = _RENEW_AT * self._token.life_s
 
@@ -116,7 +122,7 @@ class TokenSource:
         _log.warning("%s; %s; asking again", self._failure, rest)
 
     def _ask(self) -> Token:
-        where = f"token endpoint {self._security.token_endpoint}"
+        where = self._where
         try:
             return self._calls.within(_REQUEST_S, self._request)
         except DeadlineError as error:
@@ -128,7 +134,7 @@ class TokenSource:
         if not self._may_ask.acquire(blocking=False):
             raise _RefusedError("begins answers and does not end them")
         try:
-            return _requested(self._security)
+            return self._get(self._security)
         finally:
             self._may_ask.release()
 
@@ -146,7 +152,10 @@ def token_source(security: SecuritySettings) -> TokenSource:
 
     raises: BrokerError, which waiting may repair, if it has none
     """
-    login = (security.token_endpoint, security.token_scope, security.username, security.password_file)
+    login = (
+        *(security.token_endpoint, security.token_scope, security.username, security.password_file),
+        security.aws_region,
+    )
     with _lock:
         if login not in _sources:
             _sources[login] = TokenSource(security)
@@ -202,6 +211,32 @@ def _requested(security: SecuritySettings) -> Token:
             f"cannot be asked ({printable(str(getattr(error, 'reason', error)))[:200]})"
         ) from error
     return _read(body, asked_s)
+
+
+def _signed(security: SecuritySettings) -> Token:
+    """A token for MSK, which AWS's library signs with the credentials that it finds on this machine.
+
+    raises: ConfigError if the library is not installed
+    """
+    try:
+        from aws_msk_iam_sasl_signer import MSKAuthTokenProvider  # type: ignore[import-untyped]
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            [
+                "kafka.security.aws_region: aws-msk-iam-sasl-signer-python is not installed; run in a "
+                "checkout: pip install '.[aws]'"
+            ]
+        ) from error
+    try:
+        value, ends_ms = MSKAuthTokenProvider.generate_auth_token(security.aws_region)
+    except Exception as error:  # the library names no errors of its own, and those of AWS's are many
+        told = printable(str(error))[:200]
+        raise _RefusedError(f"give no token ({type(error).__name__}: {told}); check the role") from error
+    life_s = ends_ms / 1000 - time.time()
+    if not life_s > 0:
+        raise _RefusedError("give a token that has ended already; check the clock of this machine")
+    life_s = min(life_s, _MAX_LIFE_S)
+    return Token(value, time.monotonic() + life_s, life_s)
 
 
 def _refusal(error: urllib.error.HTTPError) -> str:

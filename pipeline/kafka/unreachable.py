@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 
 from twinsieve.pipeline.broker.records import BrokerError, FatalError
-from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.pipeline.settings.model import KafkaSettings, SecuritySettings
 
 _OF_PASSWORDS = "user {user} or its password; check kafka.security.username and the password"
 _OF_TOKENS = (
     "the token of {user}; check kafka.security.token_scope, and which issuer and audience the broker expects"
 )
+_OF_AWS = "the role of this machine; check that it may do kafka-cluster:Connect there"
 # Each key is a regular expression that is searched in all reports of the client; the first match wins.
 # The causes in _CERTAIN do not go away by waiting, those in _MAY_PASS may.
 _REFUSED_LOGIN = "authentication failed|authenticationfailed|invalid credentials"
@@ -44,6 +45,13 @@ _MAY_PASS = {
 }
 
 
+def _login(security: SecuritySettings) -> str:
+    """What a broker refuses if it refuses a login."""
+    if security.aws_region is not None:
+        return _OF_AWS
+    return _OF_TOKENS if security.mechanism == "oauthbearer" else _OF_PASSWORDS
+
+
 def unreachable(settings: KafkaSettings, reports: Sequence[str]) -> BrokerError:
     """The error for a broker that cannot be reached.
 
@@ -55,7 +63,7 @@ def unreachable(settings: KafkaSettings, reports: Sequence[str]) -> BrokerError:
     words = {
         "mechanism": security.mechanism.upper(),
         "protocol": security.protocol,
-        "login": (_OF_TOKENS if security.mechanism == "oauthbearer" else _OF_PASSWORDS).format(user=user),
+        "login": _login(security).format(user=user),
         "shown": "does not accept our TLS certificate"
         if security.certificate_file
         else "asks for a TLS certificate",

@@ -439,7 +439,7 @@ def refused_on_kafka(settings: Settings) -> list[Problem]:
 def _kafka(kafka: KafkaSettings) -> Iterator[Problem]:
     security = kafka.security
     if security.protocol.startswith("sasl"):
-        if security.username is None:
+        if security.username is None and security.aws_region is None:
             yield "kafka.security.username", f"is missing; {security.protocol} needs one"
     elif security.username is not None:
         yield "kafka.security.username", f"is set, but the protocol is {security.protocol}"
@@ -463,15 +463,31 @@ def _kafka(kafka: KafkaSettings) -> Iterator[Problem]:
 
 def _tokens(security: SecuritySettings) -> Iterator[Problem]:
     uses = security.protocol.startswith("sasl") and security.mechanism == "oauthbearer"
-    for name in ("token_endpoint", "token_scope", "token_ca_file"):
+    for name in ("token_endpoint", "token_scope", "token_ca_file", "aws_region"):
         if getattr(security, name) is not None and not uses:
             said = f"is set, but the login is {security.mechanism} over {security.protocol}"
             yield f"kafka.security.{name}", f"{said}; it is for oauthbearer over sasl_ssl"
     if not uses:
         return
     endpoint = security.token_endpoint
-    if endpoint is None:
-        yield "kafka.security.token_endpoint", "is missing; oauthbearer needs the address that gives tokens"
+    if security.aws_region is not None:
+        for name in (
+            "token_endpoint",
+            "token_scope",
+            "token_ca_file",
+            "username",
+            "password",
+            "password_file",
+        ):
+            if getattr(security, name) is not None:
+                yield f"kafka.security.{name}", "is set beside aws_region; AWS gives the tokens"
+        if not re2.fullmatch(r"[a-z]{2,4}(-[a-z]{2,9}){1,3}-[0-9]{1,2}", security.aws_region):
+            yield "kafka.security.aws_region", "is no region of AWS; write one as in eu-central-1"
+    elif endpoint is None:
+        yield (
+            "kafka.security.token_endpoint",
+            "is missing; oauthbearer needs the address that gives tokens, or aws_region",
+        )
     elif not re2.fullmatch(r"https?://[^\s@/?#]+(/\S*)?", endpoint):
         # Not shown: it may hold a login.
         yield (

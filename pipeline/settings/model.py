@@ -407,7 +407,7 @@ class SecuritySettings(Section):
         "plaintext", "TLS and logins"
     )
     mechanism: Literal["plain", "scram-sha-256", "scram-sha-512", "oauthbearer"] = setting(
-        "scram-sha-512", "of SASL; oauthbearer: tokens by OIDC's client credentials"
+        "scram-sha-512", "of SASL; oauthbearer: tokens by OIDC's client credentials, or with aws_region"
     )
     username: OptionalText = setting(None, "for SASL; oauthbearer: the client's id")
     password: SecretStr | None = setting(None, "for SASL; oauthbearer: the client's secret")
@@ -418,6 +418,9 @@ class SecuritySettings(Section):
     token_scope: OptionalText = setting(None, "oauthbearer: the scope to ask for")
     token_ca_file: OptionalText = setting(
         None, "oauthbearer: certificates to trust for token_endpoint; none: the system's"
+    )
+    aws_region: OptionalText = setting(
+        None, "oauthbearer: tokens of AWS for MSK in this region, by the machine's role; needs the extra aws"
     )
     ca_file: OptionalText = setting(None, "certificates to trust; none: the system's")
     certificate_file: OptionalText = setting(None, "certificate of the client, for mutual TLS")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from tests.broker.grants import allow, set_password
 from tests.broker.groups import shares
 from tests.broker.services import POSTS, origins, value_of, written_settings
 from tests.broker.worlds import DEADLINE_S, fresh, read_all, transact, until
+from tests.service.test_shard_service import texts
 from tests.shared_store import PROTOCOL
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.input_position import InputPosition
@@ -69,7 +71,8 @@ class Tenant:
     chief: may do everything; admin: the same, with no code of ours
     """
 
-    def __init__(self, cluster: SecureCluster, client: str, folder: Path) -> None:
+    def __init__(self, cluster: SecureCluster, client: str, folder: Path, **near: object) -> None:
+        """near: more settings of this section"""
         self.user = fresh("user")
         self.log = folder / "log"
         password = folder / "password"
@@ -79,6 +82,8 @@ class Tenant:
         self.old = f"{self.app}-old"
         # An address of shared storage, with which the index deletes its log behind snapshots.
         written["state"] = {"dir": f"{PROTOCOL}://{folder / 'state'}", "snapshot_every": "500ms"}
+        written["state"]["scratch"] = str(folder)
+        written["near"] |= near
         written["kafka"] = {
             "client": client,
             "bootstrap": cluster.secure,
@@ -275,6 +280,41 @@ def test_each_role_works_with_its_own_rights_alone(tenant: Tenant) -> None:
         with pytest.raises(BrokerError):
             append(own, Partition(f"{tenant.app}-in", 0))
         own.close()
+
+
+def test_a_shard_works_with_its_own_rights_alone(
+    secure_broker: SecureCluster, client: str, tmp_path: Path
+) -> None:
+    """It answers, and can write no block, decision or verdict."""
+    near = {"window": {"messages": 40}, "segment": 10, "answers": "shards"}
+    tenant = Tenant(secure_broker, client, tmp_path, **near)
+    try:
+        users = {role: tenant.add_user("--role", role) for role in ("index", "worker", "shard")}
+        for role, user in users.items():
+            tenant.start(role, "--role", role, "--set", user)
+        posts = map(value_of, texts(2_000, seed=3))
+        admin, topic = tenant.chief.admin(), f"{tenant.app}.answers"
+        answers = [Partition(topic, number) for number in range(admin.topics([topic])[topic].partitions)]
+
+        def answered() -> bool:
+            assert tenant.running, tenant.log.read_text()
+            tenant.produce(f"{tenant.app}-in", list(islice(posts, 12)), 0)
+            return sum(admin.end_offsets(answers).values()) > 0
+
+        until(answered)
+        for role in users:
+            tenant.stop(role)
+        assert "permission" not in tenant.log.read_text()
+        login = tenant.settings.kafka.security.model_copy(
+            update={"username": users["shard"].partition("=")[2]}
+        )
+        own = connect(tenant.settings.kafka.model_copy(update={"security": login}))
+        for forbidden in (".fingerprints", ".decisions", ".verdicts", "-in", "-out"):
+            with pytest.raises(BrokerError):
+                append(own, Partition(f"{tenant.app}{forbidden}", 0))
+        own.close()
+    finally:
+        tenant.close()
 
 
 def append(broker: Broker, at: Partition) -> None:

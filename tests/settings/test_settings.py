@@ -503,6 +503,28 @@ def test_status_pages_may_listen_on_loopback(tmp_path: Path, host: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("region", "is_one"),
+    [
+        ("eu-central-1", True),
+        ("us-gov-west-1", True),
+        ("cn-north-1", True),
+        ("Frankfurt", False),
+        ("evil.host/x-1", False),
+    ],
+)
+def test_a_region_of_aws_is_one(tmp_path: Path, region: str, is_one: bool) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text(
+        f"kafka: {{security: {{protocol: sasl_ssl, mechanism: oauthbearer, aws_region: '{region}'}}}}\n"
+    )
+    if is_one:
+        assert load_settings(path).kafka.security.aws_region == region
+    else:
+        with pytest.raises(ConfigError, match=r"kafka\.security\.aws_region.*is no region of AWS"):
+            load_settings(path)
+
+
+@pytest.mark.parametrize(
     ("written", "key", "says"),
     [
         ("mechanism: oauthbearer", "token_endpoint", "is missing; oauthbearer needs the address"),
@@ -517,6 +539,12 @@ def test_status_pages_may_listen_on_loopback(tmp_path: Path, host: str) -> None:
             "without a login",
         ),
         ("mechanism: plain\n    token_scope: kafka", "token_scope", "it is for oauthbearer over sasl_ssl"),
+        (
+            "mechanism: plain\n    aws_region: eu-central-1",
+            "aws_region",
+            "it is for oauthbearer over sasl_ssl",
+        ),
+        ("mechanism: oauthbearer\n    aws_region: eu-central-1", "username", "is set beside aws_region"),
     ],
 )
 def test_a_login_by_tokens_is_whole(tmp_path: Path, written: str, key: str, says: str) -> None:
