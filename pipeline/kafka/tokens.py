@@ -71,13 +71,12 @@ class TokenSource:
 
     def __init__(self, security: SecuritySettings) -> None:
         self._security = security
-        is_aws = security.aws_region is not None
+        self._is_aws = security.aws_region is not None
         self._where = (
-            f"AWS credentials for {security.aws_region}"
-            if is_aws
+            f"the signer of AWS for {security.aws_region}"
+            if self._is_aws
             else f"token endpoint {security.token_endpoint}"
         )
-        self._get = _signed if is_aws else _requested
         self._calls = CallThread()
         self._may_ask = threading.Semaphore(_MAX_REQUESTS)
         self._closed = threading.Event()
@@ -108,7 +107,7 @@ class TokenSource:
                 wait_s = _RETRY_S
             else:
                 if self._failure:
-                    _log.info("%s: tokens are given again", self._where)
+                    _log.info("%s: gives tokens again", self._where)
                 self._failure, self._said_s = "", -math.inf
                 wait_s = _RENEW_AT * self._token.life_s
 
@@ -134,7 +133,7 @@ class TokenSource:
         if not self._may_ask.acquire(blocking=False):
             raise _RefusedError("begins answers and does not end them")
         try:
-            return self._get(self._security)
+            return _signed(self._security) if self._is_aws else _requested(self._security)
         finally:
             self._may_ask.release()
 
@@ -231,10 +230,10 @@ def _signed(security: SecuritySettings) -> Token:
         value, ends_ms = MSKAuthTokenProvider.generate_auth_token(security.aws_region)
     except Exception as error:  # the library names no errors of its own, and those of AWS's are many
         told = printable(str(error))[:200]
-        raise _RefusedError(f"give no token ({type(error).__name__}: {told}); check the role") from error
+        raise _RefusedError(f"gives no token ({type(error).__name__}: {told}); check the role") from error
     life_s = ends_ms / 1000 - time.time()
     if not life_s > 0:
-        raise _RefusedError("give a token that has ended already; check the clock of this machine")
+        raise _RefusedError("gives a token that has ended already; check the clock of this machine")
     life_s = min(life_s, _MAX_LIFE_S)
     return Token(value, time.monotonic() + life_s, life_s)
 

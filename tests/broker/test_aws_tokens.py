@@ -61,7 +61,7 @@ def test_both_clients_get_a_token_that_is_signed_for_the_region(source: TokenSou
 
 def test_a_machine_without_credentials_is_told_so() -> None:
     with pytest.raises(
-        BrokerError, match=r"AWS credentials for eu-central-1: give no token .*check the role"
+        BrokerError, match=r"the signer of AWS for eu-central-1: gives no token .*check the role"
     ) as caught:
         TokenSource(_SECURITY)
     assert caught.value.retryable
