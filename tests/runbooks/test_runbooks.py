@@ -50,10 +50,9 @@ time.sleep(600)
 @pytest.fixture
 def on_call(bootstrap: str, tmp_path: Path) -> Iterator[OnCall]:
     """With all topics, and no process yet."""
-    made = OnCall(bootstrap, "confluent", tmp_path, session_timeout="6s")
-    made.deployment.create_topics()
-    yield made
-    made.end()
+    with OnCall(bootstrap, "confluent", tmp_path, session_timeout="6s") as made:
+        made.deployment.create_topics()
+        yield made
 
 
 def posts(number: int, first: int = 0) -> list[str]:
@@ -61,6 +60,13 @@ def posts(number: int, first: int = 0) -> list[str]:
     draws = [random.Random(seed) for seed in range(first, first + number)]
     texts = ["".join(chr(draw.randrange(0x4E00, 0x9F00)) for _ in range(20)) for draw in draws]
     return [f'{{"text": "{text}"}}' for text in texts]
+
+
+def lose_index(on_call: OnCall, *texts: str) -> None:
+    """The index dies in an app that was well, and these posts wait."""
+    well(on_call, "worker", "index")
+    on_call.deployment.kill("index")
+    on_call.post(*texts)
 
 
 def well(on_call: OnCall, *roles: str) -> None:
@@ -100,10 +106,12 @@ def test_nothing_comes_out(on_call: OnCall) -> None:
         producer.kill()
     on_call.post('{"text": "behind the open transaction"}')
     on_call.look("nothing-comes-out")
-    # The transaction began behind what was posted before, and the marker of nothing.
+    # The transaction's first message stands between what `well` posted and the last post.
     on_call.name(OFFSET=on_call.posts - 1)
+    assert on_call.came_out() == on_call.posts - 1
     on_call.do("nothing-comes-out")
     on_call.see_the_end("nothing-comes-out")
+    assert poll_until(lambda: on_call.came_out() == on_call.posts, 60.0)
 
 
 def test_half_comes_out(on_call: OnCall) -> None:
@@ -116,9 +124,7 @@ def test_half_comes_out(on_call: OnCall) -> None:
 
 
 def test_behind(on_call: OnCall) -> None:
-    well(on_call, "worker", "index")
-    on_call.deployment.kill("index")
-    on_call.post(*posts(2_000))
+    lose_index(on_call, *posts(2_000))
     on_call.look("behind")
     on_call.start("index")
     on_call.do("behind")
@@ -126,9 +132,7 @@ def test_behind(on_call: OnCall) -> None:
 
 
 def test_no_index(on_call: OnCall) -> None:
-    well(on_call, "worker", "index")
-    on_call.deployment.kill("index")
-    on_call.post(*posts(2))
+    lose_index(on_call, *posts(2))
     on_call.follow("no-index")
 
 
@@ -144,9 +148,8 @@ def test_two_indexes(on_call: OnCall) -> None:
 
 @pytest.mark.needs("own broker")
 def test_broker_unreachable(mortal_broker: Cluster, tmp_path: Path) -> None:
-    on_call = OnCall(mortal_broker.bootstrap, "confluent", tmp_path)
-    on_call.deployment.create_topics()
-    try:
+    with OnCall(mortal_broker.bootstrap, "confluent", tmp_path) as on_call:
+        on_call.deployment.create_topics()
         well(on_call, "worker", "index")
         (node,) = mortal_broker.nodes
         node.kill()
@@ -157,11 +160,10 @@ def test_broker_unreachable(mortal_broker: Cluster, tmp_path: Path) -> None:
             node.wait_ready()
         on_call.do("broker-unreachable")
         on_call.see_the_end("broker-unreachable")
-    finally:
-        on_call.end()
 
 
 def test_messages_lost(on_call: OnCall) -> None:
+    on_call.deployment.set("input", trimmed="continue")
     well(on_call, "worker", "index")
     on_call.deployment.kill("worker")
     on_call.post(*posts(5))
@@ -274,10 +276,9 @@ def test_roll_back(on_call: OnCall) -> None:
 
 @pytest.mark.needs("own broker")
 def test_broker_upgrade(three_brokers: Cluster, tmp_path: Path) -> None:
-    on_call = OnCall(three_brokers.bootstrap, "confluent", tmp_path)
-    on_call.deployment.settings["topics"] = {"replication": 3, "min_in_sync": 2}
-    on_call.deployment.create_topics(replication=3)
-    try:
+    with OnCall(three_brokers.bootstrap, "confluent", tmp_path) as on_call:
+        on_call.deployment.settings["topics"] = {"replication": 3, "min_in_sync": 2}
+        on_call.deployment.create_topics(replication=3)
         well(on_call, "worker", "index")
         on_call.look("broker-upgrade")
         for node in three_brokers.nodes:
@@ -287,8 +288,6 @@ def test_broker_upgrade(three_brokers: Cluster, tmp_path: Path) -> None:
             node.wait_ready()
             on_call.do("broker-upgrade")
         on_call.see_the_end("broker-upgrade")
-    finally:
-        on_call.end()
 
 
 def test_new_cluster(on_call: OnCall) -> None:
@@ -307,42 +306,37 @@ def test_new_cluster(on_call: OnCall) -> None:
 
 @pytest.mark.needs("own broker")
 def test_expired_secret(secure_broker: SecureCluster, tmp_path: Path) -> None:
-    on_call = OnCall(secure_broker.bootstrap, "confluent", tmp_path)
-    on_call.deployment.create_topics()
     secret, new = tmp_path / "password", tmp_path / "new"
     secret.write_text(PASSWORDS["admin"])
     new.write_text("the-new-one")
-    on_call.name(SECRET=secret, NEW=new)
-    login = secure_broker.login(password_file=str(secret))
     secret.chmod(0o600)
-    on_call.deployment.set("kafka", bootstrap=secure_broker.secure, security=login)
-    try:
+    login = secure_broker.login(password_file=str(secret))
+    with OnCall(secure_broker.bootstrap, "confluent", tmp_path) as on_call:
+        on_call.deployment.create_topics()
+        on_call.name(SECRET=secret, NEW=new)
+        on_call.deployment.set("kafka", bootstrap=secure_broker.secure, security=login)
         well(on_call, "worker", "index")
         set_password(secure_broker.bootstrap, "admin", "the-new-one")
-        on_call.follow("expired-secret")
-    finally:
-        set_password(secure_broker.bootstrap, "admin", PASSWORDS["admin"])
-        on_call.end()
+        try:
+            on_call.follow("expired-secret")
+        finally:
+            set_password(secure_broker.bootstrap, "admin", PASSWORDS["admin"])
 
 
 @pytest.mark.needs("own broker")
 def test_disaster_recovery(tmp_path: Path) -> None:
-    with Cluster(mortal=True).start() as cluster:
+    with Cluster(mortal=True).start() as cluster, OnCall(cluster.bootstrap, "confluent", tmp_path) as on_call:
         (node,) = cluster.nodes
-        on_call = OnCall(cluster.bootstrap, "confluent", tmp_path)
         on_call.deployment.create_topics()
-        try:
-            well(on_call, "both")
-            on_call.deployment.kill("both")
-            back_up(node, tmp_path / "backup")
-            on_call.start("both")
-            on_call.post(*posts(2, first=3))
-            on_call.see_the_end("disaster-recovery")
-            on_call.deployment.kill("both")
-            restore(node, tmp_path / "backup")
-            on_call.do("disaster-recovery")
-            on_call.post(*posts(2, first=3))
-            on_call.see_the_end("disaster-recovery")
-            assert on_call.came_out() == 5
-        finally:
-            on_call.end()
+        well(on_call, "both")
+        on_call.deployment.kill("both")
+        back_up(node, tmp_path / "backup")
+        on_call.start("both")
+        on_call.post(*posts(2, first=3))
+        on_call.see_the_end("disaster-recovery")
+        on_call.deployment.kill("both")
+        restore(node, tmp_path / "backup")
+        on_call.do("disaster-recovery")
+        on_call.post(*posts(2, first=3))
+        on_call.see_the_end("disaster-recovery")
+        assert on_call.came_out() == 5
