@@ -77,23 +77,25 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("windows", nargs="*", type=int, metavar="WINDOW")
+    windows = parser.parse_args().windows or [load_settings(_QUICK_START, {}).near.window.messages]
     print(machine_line())
-    for window in parser.parse_args().windows or [load_settings(_QUICK_START, {}).near.window.messages]:
+    for window in windows:
         _measure(window)
 
 
 def _measure(window: int) -> None:
     print(f"near window: {window:,} kept messages")
-    sizes = [f"near.window.messages={window}", f"exact.window.messages={10 * window}"]
-    sized = [word for pair in sizes for word in ("--set", pair)]
+    sized = _sets(f"near.window.messages={window}", f"exact.window.messages={10 * window}")
     lint = [*_PROGRAM, "lint", str(_QUICK_START), "--partitions", str(PARTITIONS), *sized]
     told = subprocess.run(lint, capture_output=True, text=True, check=True).stdout
     print(f"lint, at worst: {re.findall(r'both roles: .*', told)[0]}")
     with Cluster().start() as cluster, tempfile.TemporaryDirectory() as folder:
         make_topic(cluster.bootstrap, "posts")
         (port,) = free_ports(1)
-        own = [f"kafka.bootstrap={cluster.bootstrap}", f"state.dir={folder}", f"http.listen=127.0.0.1:{port}"]
-        words = ["-c", str(_QUICK_START), *sized, *(word for pair in own for word in ("--set", pair))]
+        own = _sets(
+            f"kafka.bootstrap={cluster.bootstrap}", f"state.dir={folder}", f"http.listen=127.0.0.1:{port}"
+        )
+        words = ["-c", str(_QUICK_START), *sized, *own]
         subprocess.run([*_PROGRAM, "topics", "create", *words], check=True, stdout=subprocess.DEVNULL)
         process = subprocess.Popen([*_PROGRAM, "run", *words], stderr=subprocess.DEVNULL)
         try:
@@ -116,6 +118,10 @@ def _measure(window: int) -> None:
             process.wait(60)
         disk = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
         print(f"state.dir after its end: {disk / 2**20:.0f} MiB", flush=True)
+
+
+def _sets(*pairs: str) -> list[str]:
+    return [word for pair in pairs for word in ("--set", pair)]
 
 
 def _shown(pid: int) -> str:

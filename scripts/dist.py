@@ -33,20 +33,26 @@ KEPT = [0, 3, 4]
 API = f"from twinsieve import Sieve; print(Sieve().judge({POSTS!r}).kept.nonzero()[0].tolist())"
 
 
+def tools_of(name: str, *packages: str) -> Path:
+    """Folder with the programs of these packages, in an environment that is kept in `build/`."""
+    environment = ROOT / "build" / f"{name}-tools"
+    if not (environment / "bin" / "python").exists():
+        said([sys.executable, "-m", "venv", environment])
+    pip_install(environment / "bin" / "python", *packages)
+    return environment / "bin"
+
+
 def build(dist: Path) -> tuple[Path, Path]:
     """The sdist and the wheel, in a folder that held no others before, checked by tools of their own."""
-    tools = ROOT / "build" / "dist-tools"
-    if not (tools / "bin" / "python").exists():
-        said([sys.executable, "-m", "venv", tools])
-    pip_install(tools / "bin" / "python", *TOOLS)
+    tools = tools_of("dist", *TOOLS)
     for old in (*dist.glob("twinsieve-*.tar.gz"), *dist.glob("twinsieve-*.whl")):
         old.unlink()
     # What an earlier build left in `build/lib` would go into the wheel.
     shutil.rmtree(ROOT / "build" / "lib", ignore_errors=True)
-    said([tools / "bin" / "python", "-m", "build", "--outdir", dist, ROOT])
+    said([tools / "python", "-m", "build", "--outdir", dist, ROOT])
     (sdist,), (wheel,) = dist.glob("twinsieve-*.tar.gz"), dist.glob("twinsieve-*-py3-none-any.whl")
-    print(said([tools / "bin" / "twine", "check", "--strict", sdist, wheel]), end="")
-    print(said([tools / "bin" / "check-wheel-contents", wheel]), end="", flush=True)
+    print(said([tools / "twine", "check", "--strict", sdist, wheel]), end="")
+    print(said([tools / "check-wheel-contents", wheel]), end="", flush=True)
     return sdist, wheel
 
 

@@ -25,8 +25,8 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scripts.dist import build, try_out
-from scripts.interpreters import ROOT, found_pythons, pip_install, said
+from scripts.dist import build, tools_of, try_out
+from scripts.interpreters import ROOT, found_pythons, said
 
 TOOLS = ("pip-audit==2.10.1", "cyclonedx-bom==7.5.0", "pip-licenses==5.5.5")
 LICENCES = (
@@ -91,10 +91,7 @@ def main() -> None:
     if found:
         sys.exit("\n".join(found))
     folder, version = ROOT / "dist", project_version(ROOT)
-    tools = ROOT / "build" / "release-tools"
-    if not (tools / "bin" / "python").exists():
-        said([sys.executable, "-m", "venv", tools])
-    pip_install(tools / "bin" / "python", *TOOLS)
+    tools = tools_of("release", *TOOLS)
     sdist, wheel = build(folder)
     lock = ROOT / "requirements.lock"
     report = folder / f"twinsieve-{version}"
@@ -102,10 +99,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="twinsieve-release-") as made:
             try_out(python, (wheel, sdist), Path(made))
             if python is pythons[0]:
-                describe(tools / "bin", Path(made) / "venv/bin/python", report)
-    audit(
-        tools / "bin/pip-audit", lock, Path(f"{report}.audit.json"), *shlex.split(os.environ.get("AUDIT", ""))
-    )
+                describe(tools, Path(made) / "venv/bin/python", report)
+    audit(tools / "pip-audit", lock, Path(f"{report}.audit.json"), *shlex.split(os.environ.get("AUDIT", "")))
     print(f"dist/ has release {version}: sign the files and hand them to whoever may publish them")
 
 

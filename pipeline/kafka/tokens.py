@@ -71,12 +71,7 @@ class TokenSource:
 
     def __init__(self, security: SecuritySettings) -> None:
         self._security = security
-        self._is_aws = security.aws_region is not None
-        self._where = (
-            f"the signer of AWS for {security.aws_region}"
-            if self._is_aws
-            else f"token endpoint {security.token_endpoint}"
-        )
+        self._where = _giver(security)
         self._calls = CallThread()
         self._may_ask = threading.Semaphore(_MAX_REQUESTS)
         self._closed = threading.Event()
@@ -121,25 +116,32 @@ class TokenSource:
         _log.warning("%s; %s; asking again", self._failure, rest)
 
     def _ask(self) -> Token:
-        where = self._where
         try:
             return self._calls.within(_REQUEST_S, self._request)
         except DeadlineError as error:
-            raise BrokerError(f"{where}: no answer within {_REQUEST_S:g} s", retryable=True) from error
+            raise BrokerError(f"{self._where}: no answer within {_REQUEST_S:g} s", retryable=True) from error
         except _RefusedError as error:
-            raise BrokerError(f"{where}: {error}", retryable=True) from error
+            raise BrokerError(f"{self._where}: {error}", retryable=True) from error
 
     def _request(self) -> Token:
         if not self._may_ask.acquire(blocking=False):
             raise _RefusedError("begins answers and does not end them")
         try:
-            return _signed(self._security) if self._is_aws else _requested(self._security)
+            get = _requested if self._security.aws_region is None else _signed
+            return get(self._security)
         finally:
             self._may_ask.release()
 
 
 class _RefusedError(Exception):
     """Why there is no token."""
+
+
+def _giver(security: SecuritySettings) -> str:
+    """Who gives the tokens, in words."""
+    if security.aws_region is not None:
+        return f"the signer of AWS for {security.aws_region}"
+    return f"token endpoint {security.token_endpoint}"
 
 
 _sources: dict[tuple[object, ...], TokenSource] = {}
@@ -151,10 +153,7 @@ def token_source(security: SecuritySettings) -> TokenSource:
 
     raises: BrokerError, which waiting may repair, if it has none
     """
-    login = (
-        *(security.token_endpoint, security.token_scope, security.username, security.password_file),
-        security.aws_region,
-    )
+    login = (_giver(security), security.token_scope, security.username, security.password_file)
     with _lock:
         if login not in _sources:
             _sources[login] = TokenSource(security)

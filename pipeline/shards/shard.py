@@ -443,8 +443,8 @@ class Shard:
         now_s = self._clock.monotonic_s()
         told = list(self._answering.values())
         is_due = now_s - self._shown_s >= self._config.patience_s / 4 or any(each.blocks for each in told)
-        partitions = self._with_leaders()
-        if told and is_due and partitions:
+        partitions = self._with_leaders() if told and is_due else []
+        if partitions:
             # Any partition does, as nothing depends on the order of records; the members take different ones.
             at = partitions[zlib.crc32(self._config.member.encode()) % len(partitions)]
             self._append(at, [SegmentPart(each.held.id, each.blocks) for each in told])

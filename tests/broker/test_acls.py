@@ -110,6 +110,12 @@ class Tenant:
         self.grant_printed(*options, user=user)
         return f"kafka.security.username={user}"
 
+    def connect_as(self, login: str) -> Broker:
+        """The broker as that user sees it. login: as `add_user` returns it"""
+        kafka = self.settings.kafka
+        security = kafka.security.model_copy(update={"username": login.partition("=")[2]})
+        return connect(kafka.model_copy(update={"security": security}))
+
     def grant_printed(self, *options: str, user: str = "") -> None:
         """Exactly what the command prints."""
         printed = self.command(
@@ -271,10 +277,8 @@ def test_each_role_works_with_its_own_rights_alone(tenant: Tenant) -> None:
     tenant.stop("worker")
     tenant.stop("index")
     assert "permission" not in tenant.log.read_text()
-    security = tenant.settings.kafka.security
     for role, forbidden in (("worker", "decisions"), ("index", "fingerprints")):
-        named = security.model_copy(update={"username": users[role].partition("=")[2]})
-        own = connect(tenant.settings.kafka.model_copy(update={"security": named}))
+        own = tenant.connect_as(users[role])
         with pytest.raises(BrokerError):
             append(own, Partition(f"{tenant.app}.{forbidden}", 0))
         with pytest.raises(BrokerError):
@@ -305,10 +309,7 @@ def test_a_shard_works_with_its_own_rights_alone(
         for role in users:
             tenant.stop(role)
         assert "permission" not in tenant.log.read_text()
-        login = tenant.settings.kafka.security.model_copy(
-            update={"username": users["shard"].partition("=")[2]}
-        )
-        own = connect(tenant.settings.kafka.model_copy(update={"security": login}))
+        own = tenant.connect_as(users["shard"])
         for forbidden in (".fingerprints", ".decisions", ".verdicts", "-in", "-out"):
             with pytest.raises(BrokerError):
                 append(own, Partition(f"{tenant.app}{forbidden}", 0))
