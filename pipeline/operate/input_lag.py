@@ -20,6 +20,7 @@ class InputLag:
 
     committed: offset up to which everything came out; None if no worker has ever committed one in this topic
     end: last stable offset; None where no leader tells it
+    written: offset behind all that was written, in open transactions too; at least `end`, None as there
     worker: name of the member that has the partition; None if nobody has it
     recreated: whether the committed offset is of an earlier topic of the same name, which was deleted; all of
         the new topic waits then
@@ -27,14 +28,22 @@ class InputLag:
 
     committed: int | None
     end: int | None
+    written: int | None
     worker: str | None
     recreated: bool
+
+    @property
+    def open_at(self) -> int | None:
+        """Offset of the oldest open transaction, behind which nobody can read; None if none is open."""
+        if self.end is None or self.written is None:
+            return None
+        return self.end if self.end < self.written else None
 
 
 def input_lags(
     settings: Settings, admin: Admin, workers: Mapping[str, GroupMember] | None = None
 ) -> dict[Partition, InputLag]:
-    """All partitions of the input, by five requests to the broker, however many there are.
+    """All partitions of the input, by six requests to the broker, however many there are.
 
     workers: members of the workers' group; None: the broker is asked
     raises: BrokerError if no broker answers, or an input topic is missing
@@ -47,12 +56,17 @@ def input_lags(
     owner = owners(admin.members(group) if workers is None else workers)
     # Before the ends: a message that arrives in between must not count as one that came out.
     committed = read_recorded(admin, group, stable=False)
-    ends = admin.stable_offsets([at for at in inputs if at.number not in infos[at.topic].leaderless])
+    led = [at for at in inputs if at.number not in infos[at.topic].leaderless]
+    # Before the stable ends: messages that arrive in between must not look like an open transaction.
+    written = admin.end_offsets(led)
+    ends = admin.stable_offsets(led)
     found = {}
     for at in inputs:
         old = _is_of_another(committed.get(at), infos[at.topic])
         offset = committed[at].offset if at in committed and not old else None
-        found[at] = InputLag(offset, ends.get(at), owner.get(at), old)
+        end = ends.get(at)
+        high = None if end is None else max(end, written[at])
+        found[at] = InputLag(offset, end, high, owner.get(at), old)
     return found
 
 

@@ -29,7 +29,8 @@ _READ_S = 5.0
 _POLL_S = 0.2
 _MOST_RECORDS = 1_000
 _OBSERVE_S = 10.0
-"""For how long a partition may emit nothing although messages wait. A transaction takes less."""
+"""For how long a partition may emit nothing although messages wait, and a producer's transaction may be open.
+Ours take less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class InputStatus:
         all of the new topic waits then
     stands_still: whether its messages wait although it has a worker and somebody judges, and none came out
         while the status was taken
+    open_at: offset of a transaction of a producer that was open all the time while the status was taken:
+        nobody can read what lies behind it, and it does not count as waiting; None if none was
     """
 
     partition: str
@@ -54,6 +57,7 @@ class InputStatus:
     worker: str | None
     recreated: bool = False
     stands_still: bool = False
+    open_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,12 @@ class Status:
                 f"{_listed(still)}: messages wait, and none came out within {_OBSERVE_S:.0f} s: "
                 "the page /readyz and the log of the worker say why"
             )
+        found += [
+            f"{one.partition}: a transaction that began at offset {one.open_at} is open, and nobody can read "
+            "what lies behind it: let its producer end it, or abort it with kafka-transactions"
+            for one in self.inputs
+            if one.open_at is not None
+        ]
         if self.shards is not None and not self.shards.has_topic:
             found.append("the topic of the answers of shards is missing: run `twinsieve topics create`")
         if most_waiting is not None and self.waiting > most_waiting:
@@ -140,7 +150,8 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
             decided = _newest_time(reader, decisions, clock)
         judge = owners(indexes).get(log)
         waiting = {at: begins[at] for at, lag in lags.items() if lag.worker and begins[at] < end[at]}
-        still = _standing_still(admin, names.workers, waiting if judge is not None else {}, clock)
+        opened = {at: lag.open_at for at, lag in lags.items() if lag.open_at is not None}
+        still, held = _unmoved(admin, names.workers, waiting if judge is not None else {}, opened, clock)
     return Status(
         settings.app,
         judge,
@@ -156,6 +167,7 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
                 lag.worker,
                 lag.recreated,
                 at in still,
+                held.get(at),
             )
             for at, lag in lags.items()
         ],
@@ -185,21 +197,26 @@ def _begin(committed: int | None, first: int, end: int) -> int:
     return min(end, max(first, committed if committed is not None else first))
 
 
-def _standing_still(
-    admin: Admin, group: str, begins: Mapping[Partition, int], clock: Clock
-) -> set[Partition]:
-    """Those of these partitions of which nothing comes out for _OBSERVE_S; returns sooner if all move.
+def _unmoved(
+    admin: Admin, group: str, begins: Mapping[Partition, int], opened: Mapping[Partition, int], clock: Clock
+) -> tuple[set[Partition], dict[Partition, int]]:
+    """Those of these partitions of which nothing comes out, and those of these transactions that do not end,
+    for _OBSERVE_S; returns sooner if all move.
 
-    begins: offset of the first message that waits
+    begins: offset of the first message that waits; opened: last stable offset, where a transaction is open
     """
-    still = set(begins)
+    still, held = set(begins), dict(opened)
     deadline_s = clock.monotonic_s() + _OBSERVE_S
-    while still and clock.monotonic_s() < deadline_s:
-        committed = read_recorded(admin, group, stable=False)
-        still -= {at for at in still if at in committed and committed[at].offset > begins[at]}
+    while (still or held) and clock.monotonic_s() < deadline_s:
         if still:
+            committed = read_recorded(admin, group, stable=False)
+            still -= {at for at in still if at in committed and committed[at].offset > begins[at]}
+        if held:
+            ends = admin.stable_offsets(held)
+            held = {at: offset for at, offset in held.items() if ends[at] <= offset}
+        if still or held:
             clock.sleep(_POLL_S)
-    return still
+    return still, held
 
 
 def _first_times(reader: Reader, offsets: Mapping[Partition, int], clock: Clock) -> dict[Partition, int]:

@@ -82,12 +82,14 @@ class Waiting(NamedTuple):
     end: its end offset; lag: offsets between the committed offset and the end
     since_s: monotonic time of the query that first showed the oldest message which has not come out; None if
         all came out; has_worker: whether a worker has the partition
+    open_s: the same time for the oldest transaction that is open in the partition; None if none is
     """
 
     end: int
     lag: int
     since_s: float | None
     has_worker: bool
+    open_s: float | None = None
 
 
 class MetricKind(NamedTuple, Generic[Made]):
@@ -214,6 +216,11 @@ class Metrics:
         "For how long the oldest message that has not come out has been in the input, since the first "
         "query that showed it; 0 if all came out. Of all partitions, whatever the cause.",
         "topic partition", "above a minute")
+    open_transaction = Declared(OPTIONAL, "twinsieve_input_open_transaction_seconds",
+        "For how long the oldest transaction that a producer has open in the partition has been there, since "
+        "the first query that showed it; 0 if none is open. Nobody can read what lies behind it, and it does "
+        "not count as waiting.",
+        "topic partition", "above the longest transaction of your producers")
     foreign_members = Declared(OPTIONAL, "twinsieve_foreign_members",
         "Members of this app's consumer groups that are not twinsieve; nothing of their partitions is "
         "judged.", alert="above 0")
@@ -443,6 +450,7 @@ class Metrics:
         self.lag.set({labels[at]: each.lag for at, each in waiting.items()})
         self.input_end.set({labels[at]: each.end for at, each in waiting.items()})
         self.oldest_waiting.set({labels[at]: partial(age, each.since_s) for at, each in waiting.items()})
+        self.open_transaction.set({labels[at]: partial(age, each.open_s) for at, each in waiting.items()})
 
     def set_foreign_members(self, count: int | None) -> None:
         """Set the number of foreign members of the app's groups; None: unknown."""

@@ -127,6 +127,7 @@ def app(
         for partition in range(4):
             place = {"topic": "in", "partition": str(partition)}
             add("twinsieve_oldest_waiting_seconds", lambda at: at // 15 % 3, **place)
+            add("twinsieve_input_open_transaction_seconds", lambda at: at // 15 % 4, **place)
             add("twinsieve_input_end_offset", growing(_A_SECOND / 4), **place)
         for role in ("worker", "index"):
             add("twinsieve_broker_answered_timestamp_seconds", float, role=role)

@@ -66,6 +66,14 @@ def behind(series: Series) -> None:
     series.change("twinsieve_oldest_waiting_seconds", during(waits))
 
 
+def open_transaction(series: Series) -> None:
+    """Nothing behind it can be read, so nothing waits, and nothing comes out."""
+    series.change(
+        "twinsieve_messages_total", lambda before: lambda at: before(min(at, BEGIN_S) + max(at - END_S, 0))
+    )
+    series.change("twinsieve_input_open_transaction_seconds", during(waits), partition="1")
+
+
 def no_index(series: Series) -> None:
     series.change("twinsieve_index_live", during(always(0)), instance="a:8080")
     stands_still(series)
@@ -158,6 +166,7 @@ STATES: list[tuple[Callable[[Series], None], set[str]]] = [
     (stands_still, {"NothingComesOut"}),
     (partition_waits, {"HalfComesOut"}),
     (behind, {"Behind"}),
+    (open_transaction, {"OpenTransaction"}),
     (no_index, {"NoIndex", "NothingComesOut"}),
     (two_indexes, {"TwoIndexes"}),
     (broker_away, {"BrokerUnreachable", "NoIndex"}),
@@ -183,7 +192,12 @@ def dry_run(series: Series) -> None:
     app(series, "posts-shadow", instances=("dry:8080",), judges="nobody")
     for counter in ("dead_letters", "snapshot_failures", "trimmed_messages", "foreign_offsets"):
         series.change(f"twinsieve_{counter}_total", counted(9), instance="dry:8080")
-    for gauge in ("oldest_waiting_seconds", "foreign_members", "state_hung_seconds"):
+    for gauge in (
+        "oldest_waiting_seconds",
+        "input_open_transaction_seconds",
+        "foreign_members",
+        "state_hung_seconds",
+    ):
         series.change(f"twinsieve_{gauge}", during(always(500)), instance="dry:8080")
     series.change(
         "twinsieve_info", lambda _: then(always(1), BEGIN_S + 30, lambda _: None, END_S), app="posts-shadow"

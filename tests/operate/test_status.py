@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -153,6 +154,37 @@ def test_messages_that_wait_and_never_come_out_are_a_problem_and_others_are_not(
     world.cluster.faults.unreadable.clear()
     world.settle()
     assert problems() == []
+
+
+class Ending(LocalClock):
+    """A clock during whose first sleep a transaction ends."""
+
+    def __init__(self, clock: ManualClock, end: Callable[[], None]) -> None:
+        super().__init__(clock)
+        self._end: Callable[[], None] | None = end
+
+    def sleep(self, seconds: float) -> None:
+        if self._end is not None:
+            self._end()
+            self._end = None
+        super().sleep(seconds)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_transaction_that_stays_open_in_the_input_is_a_problem(cluster: MemoryCluster, ends: bool) -> None:
+    transactor = MemoryBroker(cluster).transactor("a producer")
+    transactor.begin()
+    message = Messages()
+    message.add(None, b"never committed")
+    transactor.send("posts", 2, message)
+    write(cluster, Partition("posts", 2), 3)
+    clock = Ending(cluster.clock, transactor.commit) if ends else cluster.clock
+    status = status_of(SETTINGS, MemoryBroker(cluster), clock)
+    last = status.inputs[-1]
+    assert (last.end, last.waiting, last.open_at) == (0, 0, None if ends else 0)
+    said = [line for line in status.problems(None) if "transaction" in line]
+    told = "posts[2]: a transaction that began at offset 0 is open, and nobody can read what lies behind it: let "
+    assert said == ([] if ends else [told + "its producer end it, or abort it with kafka-transactions"])
 
 
 _WITH_SHARDS = SETTINGS.model_copy(

@@ -99,18 +99,28 @@ def test_gone(on_call: OnCall) -> None:
 
 def test_nothing_comes_out(on_call: OnCall) -> None:
     well(on_call, "worker", "index")
+    frozen = on_call.deployment.processes["worker"]
+    on_call.name(PID=frozen.pid)
+    os.killpg(frozen.pid, signal.SIGSTOP)
+    on_call.post(*posts(2, first=3))
+    on_call.follow("nothing-comes-out")
+    assert poll_until(lambda: on_call.came_out() == on_call.posts, 60.0)
+
+
+def test_open_transaction(on_call: OnCall) -> None:
+    well(on_call, "worker", "index")
     command = [sys.executable, "-c", _OPENS, on_call.bootstrap, f"{on_call.deployment.app}.in"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as producer:
         assert producer.stdout is not None
         assert producer.stdout.readline() == b"open\n"
         producer.kill()
     on_call.post('{"text": "behind the open transaction"}')
-    on_call.look("nothing-comes-out")
+    on_call.look("open-transaction")
     # The transaction's first message stands between what `well` posted and the last post.
     on_call.name(OFFSET=on_call.posts - 1)
     assert on_call.came_out() == on_call.posts - 1
-    on_call.do("nothing-comes-out")
-    on_call.see_the_end("nothing-comes-out")
+    on_call.do("open-transaction")
+    on_call.see_the_end("open-transaction")
     assert poll_until(lambda: on_call.came_out() == on_call.posts, 60.0)
 
 

@@ -83,6 +83,38 @@ def test_the_age_is_that_of_the_oldest_message_that_has_not_come_out() -> None:
     assert watched.look(after_s=3.0)["oldest_waiting_seconds"] == both(0, 6)
 
 
+def test_a_transaction_that_stays_open_has_an_age_and_what_lies_behind_it_does_not_wait() -> None:
+    watched = Watched()
+    transactor = MemoryBroker(watched.cluster).transactor("a producer")
+
+    def send() -> None:
+        transactor.begin()
+        messages = Messages()
+        messages.add(None, b"text")
+        transactor.send("posts", 0, messages)
+
+    assert watched.look()["input_open_transaction_seconds"] == both(0, 0)
+    send()
+    watched.write(_FIRST, 2)
+    watched.write(_SECOND, 1)
+    assert watched.look(after_s=1.0)["input_open_transaction_seconds"] == both(0, 0)
+    page = watched.look(after_s=3.0)
+    assert page["input_open_transaction_seconds"] == both(3, 0)
+    assert page["lag_messages"] == both(0, 1)
+    transactor.commit()
+    send()
+    # Another one: its age begins anew.
+    assert watched.look(after_s=2.0)["input_open_transaction_seconds"] == both(0, 0)
+    assert watched.look(after_s=2.0)["input_open_transaction_seconds"] == both(2, 0)
+    watched.cluster.faults.leaderless.add(_FIRST)
+    assert watched.look(after_s=2.0)["input_open_transaction_seconds"] == both(0, 0)
+    watched.cluster.faults.leaderless.clear()
+    transactor.abort()
+    page = watched.look(after_s=2.0)
+    assert page["input_open_transaction_seconds"] == both(0, 0)
+    assert page["oldest_waiting_seconds"][("0", "posts")] > 0
+
+
 def test_an_age_grows_and_the_lag_is_unknown_while_no_broker_answers() -> None:
     watched = Watched()
     watched.write(_FIRST, 1)

@@ -109,6 +109,7 @@ def test_metrics_are_what_was_sent(start: Callable[..., Scraped], cluster: Memor
         input_partitions={("posts",): 2},
         input_end_offset={("0", "posts"): 12, ("1", "posts"): 2},
         oldest_waiting_seconds={("0", "posts"): 0, ("1", "posts"): 0},
+        input_open_transaction_seconds={("0", "posts"): 0, ("1", "posts"): 0},
         read_messages_total=14,
         skipped_messages_total={(str(reason),): 0 for reason in (*DeadLetterReason, WaitReason.UNREADABLE)},
         trimmed_messages_total=0,
