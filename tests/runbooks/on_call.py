@@ -15,11 +15,12 @@ from typing import Self
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.broker.deployment import Deployment
+from tests.broker.deployment import Deployment, poll_until
 from tests.broker.distribution import tools_path
 from tests.broker.server import free_ports
 from tests.broker.worlds import fresh, read_all
-from tests.runbooks.pages import Command, commands
+from tests.deploy.scraping import Prometheus
+from tests.runbooks.pages import Command, alert_of, commands
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -28,6 +29,16 @@ _DEADLINE_S = 120.0
 _COMMAND_S = 120.0
 _QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 _FAILED = "(failed)"
+_SCRAPED_S = 12.0
+_FIRES_S = 120.0
+_CLEARS_S = 180.0
+_STAYS_ON = {
+    "TwinsieveMessagesLost",
+    "TwinsieveSnapshotsFail",
+    "TwinsieveDeadLetters",
+    "TwinsieveForeignConsumer",
+}
+"""They count what happened within ten minutes, and tests/deploy/test_alerts.py shows that they end."""
 _TOOLS = {
     "kafka-transactions.sh": "org.apache.kafka.tools.TransactionsCommand",
     "kafka-configs.sh": "kafka.admin.ConfigCommand",
@@ -35,9 +46,21 @@ _TOOLS = {
 
 
 class OnCall:
-    """An app with processes of its own, by member name, and what stands for each word of a page."""
+    """An app with processes of its own, by member name, and what stands for each word of a page.
 
-    def __init__(self, bootstrap: str, client: str, folder: Path, **deployment: object) -> None:
+    alerts: scrapes the processes; then nobody looks before the alert of a page fires, and it has to clear
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        client: str,
+        folder: Path,
+        alerts: Prometheus | None = None,
+        **deployment: object,
+    ) -> None:
+        self._alerts = alerts
+        self._ports: list[int] = []
         self.deployment = Deployment(bootstrap, client, fresh("page"), partitions=1, **deployment)  # type: ignore[arg-type]
         self.bootstrap = bootstrap
         self.posts = 0
@@ -55,10 +78,17 @@ class OnCall:
         """Start a process; pages then call it by its role."""
         (port,) = free_ports(1)
         process = self.deployment.start(member or role, role, listen=f"127.0.0.1:{port}", sets=sets)
+        self.watch(port)
         for each in ("worker", "index", "shard"):
             if role in (each, "both") and (role != "both" or each != "shard"):
                 self.name(**{f"{each.upper()}:8080": f"127.0.0.1:{port}"})
         return process
+
+    def watch(self, port: int) -> None:
+        """The Prometheus scrapes this port too."""
+        self._ports.append(port)
+        if self._alerts is not None:
+            self._alerts.scrape(self._ports)
 
     def post(self, *texts: str, key: bytes | None = b"k") -> None:
         """Write posts to the input, in one partition."""
@@ -89,7 +119,8 @@ class OnCall:
             broker.close()
 
     def look(self, name: str) -> None:
-        """Run what a page says to look at; each must say what stands there."""
+        """Run what a page says to look at, once its alert fires; each must say what stands there."""
+        self._wait_for_alert(name, fires=True)
         self._run(commands(name, "Look"))
 
     def do(self, name: str) -> None:
@@ -97,8 +128,20 @@ class OnCall:
         self._run(commands(name, "Do"))
 
     def see_the_end(self, name: str) -> None:
-        """Run what a page says to look at when it is over."""
+        """Run what a page says to look at when it is over; then its alert clears."""
         self._run(commands(name, "It is over"))
+        self._wait_for_alert(name, fires=False)
+
+    def _wait_for_alert(self, name: str, *, fires: bool) -> None:
+        server, alert = self._alerts, alert_of(name)
+        if server is None or alert is None or (alert in _STAYS_ON and not fires):
+            return
+        began_s = time.monotonic()
+        # What was there before is scraped at least once.
+        time.sleep(_SCRAPED_S)
+        limit_s = _FIRES_S if fires else _CLEARS_S
+        assert poll_until(lambda: (alert in server.firing()) == fires, limit_s), (alert, server.firing())
+        print(f"{alert} {'fires' if fires else 'is off'} after {time.monotonic() - began_s:.0f} s")
 
     def follow(self, name: str) -> None:
         """The whole page."""

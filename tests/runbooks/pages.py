@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.deploy.played import rules
+
 FOLDER = Path(__file__).resolve().parents[2] / "docs/runbooks"
 SECTIONS = ("Look", "Do", "It is over", "What it costs")
 
@@ -42,3 +44,10 @@ def commands(name: str, section: str) -> list[Command]:
         Command(lines[start].removeprefix("$ "), tuple(lines[start + 1 : end]))
         for start, end in zip(starts, ends, strict=True)
     ]
+
+
+def alert_of(name: str) -> str | None:
+    """The alert that leads to a page; None if none does."""
+    wanted = f"docs/runbooks/{name}.md"
+    alerts = [rule for rule in rules() if "alert" in rule]
+    return next((rule["alert"] for rule in alerts if rule["annotations"]["runbook_url"] == wanted), None)

@@ -14,12 +14,15 @@ from pathlib import Path
 import pytest
 
 from tests.broker.cluster import PASSWORDS, Cluster, SecureCluster
-from tests.broker.deployment import poll_until
+from tests.broker.deployment import Deployment, poll_until
 from tests.broker.fixtures import _shared, bootstrap, mortal_broker, secure_broker, three_brokers
 from tests.broker.grants import set_password
+from tests.broker.server import free_ports
 from tests.broker.test_disaster_recovery import back_up, restore
 from tests.broker.topic_limits import limit_topics, set_topics
+from tests.deploy import prometheus as distribution
 from tests.deploy.played import rules
+from tests.deploy.scraping import Prometheus, scraping
 from tests.runbooks import pages
 from tests.runbooks.on_call import OnCall
 
@@ -47,10 +50,26 @@ time.sleep(600)
 """
 
 
+watched = pytest.mark.parametrize(
+    "alerts", [False, pytest.param(True, marks=pytest.mark.minutes)], ids=["page", "alert"], indirect=True
+)
+"""The page once more in a deployment that a Prometheus scrapes: its alert fires before somebody looks."""
+watched_only = pytest.mark.parametrize("alerts", [True], ids=["alert"], indirect=True)
+
+
 @pytest.fixture
-def on_call(bootstrap: str, tmp_path: Path) -> Iterator[OnCall]:
+def alerts(request: pytest.FixtureRequest) -> Iterator[Prometheus | None]:
+    if not getattr(request, "param", False):
+        yield None
+        return
+    with scraping(distribution.server()) as server:
+        yield server
+
+
+@pytest.fixture
+def on_call(bootstrap: str, tmp_path: Path, alerts: Prometheus | None) -> Iterator[OnCall]:
     """With all topics, and no process yet."""
-    with OnCall(bootstrap, "confluent", tmp_path, session_timeout="6s") as made:
+    with OnCall(bootstrap, "confluent", tmp_path, alerts, session_timeout="6s") as made:
         made.deployment.create_topics()
         yield made
 
@@ -90,6 +109,7 @@ def test_every_page_has_the_same_parts_and_every_alert_names_its_page() -> None:
         assert f"({name}.md)" in listed
 
 
+@watched
 def test_gone(on_call: OnCall) -> None:
     well(on_call, "worker", "index")
     on_call.deployment.kill("worker")
@@ -97,6 +117,7 @@ def test_gone(on_call: OnCall) -> None:
     on_call.follow("gone")
 
 
+@watched
 def test_nothing_comes_out(on_call: OnCall) -> None:
     well(on_call, "worker", "index")
     frozen = on_call.deployment.processes["worker"]
@@ -107,6 +128,7 @@ def test_nothing_comes_out(on_call: OnCall) -> None:
     assert poll_until(lambda: on_call.came_out() == on_call.posts, 60.0)
 
 
+@watched
 def test_open_transaction(on_call: OnCall) -> None:
     well(on_call, "worker", "index")
     command = [sys.executable, "-c", _OPENS, on_call.bootstrap, f"{on_call.deployment.app}.in"]
@@ -124,6 +146,7 @@ def test_open_transaction(on_call: OnCall) -> None:
     assert poll_until(lambda: on_call.came_out() == on_call.posts, 60.0)
 
 
+@watched
 def test_half_comes_out(on_call: OnCall) -> None:
     well(on_call, "worker", "index")
     limit_topics(on_call.bootstrap, [f"{on_call.deployment.app}.dead"], 200)
@@ -141,6 +164,7 @@ def test_behind(on_call: OnCall) -> None:
     on_call.see_the_end("behind")
 
 
+@watched
 def test_no_index(on_call: OnCall) -> None:
     lose_index(on_call, *posts(2))
     on_call.follow("no-index")
@@ -156,9 +180,26 @@ def test_two_indexes(on_call: OnCall) -> None:
     assert frozen.wait(30) == -signal.SIGKILL
 
 
+@pytest.mark.minutes
+@watched_only
 @pytest.mark.needs("own broker")
-def test_broker_unreachable(mortal_broker: Cluster, tmp_path: Path) -> None:
-    with OnCall(mortal_broker.bootstrap, "confluent", tmp_path) as on_call:
+def test_one_name_on_two_clusters(on_call: OnCall, mortal_broker: Cluster) -> None:
+    well(on_call, "worker", "index")
+    other = Deployment(mortal_broker.bootstrap, "confluent", on_call.deployment.app, partitions=1)
+    (port,) = free_ports(1)
+    try:
+        other.create_topics()
+        on_call.name(PID=other.start("other", "both", listen=f"127.0.0.1:{port}").pid)
+        on_call.watch(port)
+        on_call.follow("two-indexes")
+    finally:
+        other.close()
+
+
+@watched
+@pytest.mark.needs("own broker")
+def test_broker_unreachable(mortal_broker: Cluster, tmp_path: Path, alerts: Prometheus | None) -> None:
+    with OnCall(mortal_broker.bootstrap, "confluent", tmp_path, alerts) as on_call:
         on_call.deployment.create_topics()
         well(on_call, "worker", "index")
         (node,) = mortal_broker.nodes
@@ -172,6 +213,7 @@ def test_broker_unreachable(mortal_broker: Cluster, tmp_path: Path) -> None:
         on_call.see_the_end("broker-unreachable")
 
 
+@watched
 def test_messages_lost(on_call: OnCall) -> None:
     on_call.deployment.set("input", trimmed="continue")
     well(on_call, "worker", "index")
@@ -182,6 +224,7 @@ def test_messages_lost(on_call: OnCall) -> None:
     on_call.follow("messages-lost")
 
 
+@watched
 def test_foreign_consumer(on_call: OnCall) -> None:
     well(on_call, "worker", "index")
     app = on_call.deployment.app
@@ -193,6 +236,7 @@ def test_foreign_consumer(on_call: OnCall) -> None:
         on_call.see_the_end("foreign-consumer")
 
 
+@watched
 def test_segments_unanswered(on_call: OnCall) -> None:
     deployment = on_call.deployment
     deployment.set("near", window={"messages": 200}, segment=50, answers="shards", patience="10s")
@@ -208,6 +252,7 @@ def test_segments_unanswered(on_call: OnCall) -> None:
     on_call.see_the_end("segments-unanswered")
 
 
+@watched
 def test_snapshots_fail(on_call: OnCall) -> None:
     on_call.deployment.set("state", snapshot_every="1s")
     well(on_call, "worker", "index")
@@ -226,6 +271,7 @@ def test_snapshots_fail(on_call: OnCall) -> None:
     on_call.see_the_end("snapshots-fail")
 
 
+@watched
 def test_dead_letters(on_call: OnCall) -> None:
     well(on_call, "worker", "index")
     on_call.post('{"message": "今天武汉下雨了，大家出门记得带伞"}')
@@ -244,6 +290,20 @@ def test_drop_rate_jumps(on_call: OnCall) -> None:
     on_call.name(**{"posts[0]@1": f"{on_call.deployment.app}.in[0]@{on_call.posts - 1}"})
     on_call.see_the_end("drop-rate-jumps")
     on_call.follow("drop-rate-jumps")
+
+
+@pytest.mark.minutes
+@watched_only
+def test_wave_of_copies(on_call: OnCall) -> None:
+    """After minutes in which nothing was dropped."""
+    well(on_call, "worker", "index")
+    for number in range(1, 41):
+        on_call.post(*posts(20, first=20 * number))
+        time.sleep(5.0)
+    on_call.post(*(600 * posts(1)))
+    on_call.name(**{"posts[0]@1": f"{on_call.deployment.app}.in[0]@{on_call.posts - 1}"})
+    on_call.look("drop-rate-jumps")
+    on_call.see_the_end("drop-rate-jumps")
 
 
 def test_log_grows(on_call: OnCall) -> None:
