@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.broker.cluster import Cluster
+from tests.broker.conftest import CLIENTS
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
 from tests.broker.held_memory import CASES, fill
 from tests.broker.load import Load
@@ -26,7 +27,8 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.sizing.process_memory import held_by
 
 _DEADLINE_S = 600.0
-_KEPT = 30_000
+_FILLED = 300_000
+"""Posts that fill the near window, so that the snapshot is one of a full window."""
 _RATE = 40.0
 _AGAIN_AND_AGAIN = 4
 """Times that the liveness probe is asked; three failures end a process."""
@@ -69,15 +71,16 @@ def _wait(what: Callable[[], bool], *pods: Kubelet) -> None:
 
 @pytest.mark.minutes
 @pytest.mark.needs("kubernetes", "own broker")
-def test_no_pod_is_killed_while_it_waits_starts_moves_or_stops() -> None:
+@pytest.mark.parametrize("client", CLIENTS)
+def test_no_pod_is_killed_while_it_waits_starts_moves_or_stops(client: str) -> None:
     # Not one for tests that kill brokers: its sessions are so short that a busy machine loses its partitions.
     with Cluster().start() as cluster:
-        _play(cluster)
+        _play(cluster, client)
 
 
-def _play(cluster: Cluster) -> None:
+def _play(cluster: Cluster, client: str) -> None:
     app = fresh("pods")
-    deployment = Deployment(cluster.bootstrap, "confluent", app)
+    deployment = Deployment(cluster.bootstrap, client, app)
     deployment.create_topics()
     load = Load(cluster.bootstrap, f"{app}.in", 10_000_000, _RATE)
     watcher = Watcher(cluster.bootstrap, deployment.outputs)
@@ -92,9 +95,9 @@ def _play(cluster: Cluster) -> None:
         _wait(lambda: first.is_ready, first)
 
         in_thread(watcher.run)
-        filling = Load(cluster.bootstrap, f"{app}.in", _KEPT, seed=2)
+        filling = Load(cluster.bootstrap, f"{app}.in", _FILLED, seed=2)
         filling.run()
-        _wait(lambda: len(watcher.seen) >= _KEPT, first)
+        _wait(lambda: len(watcher.seen) >= _FILLED, first)
         in_thread(load.run)
         second = pods.start("pod-1")
         _wait(lambda: second.is_ready, first, second)
@@ -128,10 +131,11 @@ def _play(cluster: Cluster) -> None:
 
 @pytest.mark.minutes
 @pytest.mark.needs("kubernetes")
+@pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("case", CASES)
-def test_the_limit_that_lint_says_holds_hostile_input(bootstrap: str, case: str) -> None:
+def test_the_limit_that_lint_says_holds_hostile_input(bootstrap: str, case: str, client: str) -> None:
     app = fresh("limit")
-    deployment = Deployment(bootstrap, "confluent", app, partitions=1, pending_bytes="64MiB")
+    deployment = Deployment(bootstrap, client, app, partitions=1, pending_bytes="64MiB")
     deployment.create_topics(max_bytes=8 << 20)
     settings = Settings.model_validate(deployment.settings)
     count = fill(settings, CASES[case]())
