@@ -1,4 +1,4 @@
-"""Logins that end in a running process: tokens that expire, an endpoint that is away, a password that is replaced."""
+"""Logins that end in a running process: tokens that expire, passwords and certificates that are replaced."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.cluster import PASSWORDS, LoginCluster
+from tests.broker.certificates import KEY_PASSWORD, make_certificates
+from tests.broker.cluster import PASSWORDS, Cluster, LoginCluster, SecureCluster
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
 from tests.broker.grants import set_password
 from tests.broker.load import Load
@@ -26,9 +27,7 @@ _SAID_S = 10.0
 class Run:
     """One process with both roles under a load; what comes out is read without a login."""
 
-    def __init__(
-        self, cluster: LoginCluster, client: str, address: str, security: Mapping[str, object]
-    ) -> None:
+    def __init__(self, cluster: Cluster, client: str, address: str, security: Mapping[str, object]) -> None:
         self.deployment = Deployment(cluster.bootstrap, client, fresh("login"))
         self.deployment.create_topics()
         self.deployment.set("kafka", bootstrap=address, security=dict(security))
@@ -142,3 +141,40 @@ def test_a_password_is_replaced_under_load(cluster: LoginCluster, client: str, t
         run.end()
     finally:
         run.close()
+
+
+def test_certificates_are_replaced_under_load(client: str, tmp_path: Path) -> None:
+    """The broker comes back and trusts another authority alone, so that all have to show a new certificate."""
+    new = make_certificates(tmp_path / "new")
+    trusted, shown, key = tmp_path / "ca.pem", tmp_path / "shown.pem", tmp_path / "key-password"
+    key.write_text(KEY_PASSWORD)
+    key.chmod(0o600)
+    with SecureCluster().start() as cluster:
+        old = cluster.certificates
+        trusted.write_bytes(old.authority.read_bytes())
+        shown.write_bytes(old.client.read_bytes())
+        shown.chmod(0o600)
+        security = {
+            "protocol": "ssl",
+            "ca_file": str(trusted),
+            "certificate_file": str(shown),
+            "key_file": str(shown),
+            "key_password_file": str(key),
+        }
+        run = Run(cluster, client, cluster.mutual, security)
+        try:
+            run.goes_on()
+            old.authority.write_bytes(new.authority.read_bytes())
+            cluster.restart()
+            run.wait(lambda: "certificate" in run.log, "no refusal is said")
+            sent = len(run.load.sent_s)
+            run.wait(lambda: len(run.load.sent_s) > sent + 5 * _RATE, "nothing is sent")
+            written = shown.with_suffix(".new")
+            written.write_bytes(new.client.read_bytes())
+            written.chmod(0o600)
+            written.replace(shown)
+            run.goes_on()
+            assert KEY_PASSWORD not in run.log
+            run.end()
+        finally:
+            run.close()
