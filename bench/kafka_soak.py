@@ -45,7 +45,12 @@ def main() -> None:
     parser.add_argument(
         "--session", type=float, default=SESSION_S, help="of the broker, in seconds; more on a slow machine"
     )
+    parser.add_argument(
+        "--limited", action="store_true", help="a cgroup for each process, with the memory that lint says"
+    )
     options = parser.parse_args()
+    if options.limited and options.shards:
+        parser.error("--limited is not for shards")
     print(machine_line())
     good = True
     for client in options.client or ["kafka-python", "confluent"]:
@@ -62,6 +67,7 @@ def main() -> None:
             stranger_s=options.strangers,
             shards=options.shards,
             session_s=options.session,
+            limited=options.limited,
         )
         what = "generated posts" if options.posts is None else f"posts of {options.posts.name}"
         print(f"{client}, seed {options.seed}, {options.rate:g} {what}/s, {options.seconds:g} s: {done}")

@@ -5,15 +5,20 @@ from __future__ import annotations
 import bisect
 import random
 import signal
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, Findings, Watcher, in_thread, judge, poll_until
-from tests.broker.load import Load
+from tests.broker.load import PARTITIONS, Load
+from tests.broker.memory_groups import memory_groups
 from tests.broker.shard_counts import ShardCounts
 from tests.broker.stranger import Stranger
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.sizing.process_memory import held_by
 
 _START_S = 300.0
 """Until the first messages come out, at most."""
@@ -45,6 +50,8 @@ class Soak:
     """Slots `a` and `b` always have a process, and each shard has a slot; trouble comes in a seeded order.
 
     counts: of the answers of shards, if there are shards
+    program: command line of the program, if it is another one
+    ended: exit codes of processes that ended by themselves, with their slots
     """
 
     def __init__(
@@ -56,7 +63,9 @@ class Soak:
         *,
         stranger_s: float = 0.0,
         shards: int = 0,
+        program: Sequence[str] = (),
     ) -> None:
+        self._program = program
         self._shards = [f"shard{number}" for number in range(shards)]
         self.counts = ShardCounts() if shards else None
         self._cluster = cluster
@@ -66,6 +75,7 @@ class Soak:
         self._stranger_s = stranger_s
         self._zombies = 0
         self.done: list[tuple[float, str]] = []
+        self.ended: list[str] = []
         self.away: list[tuple[float, float]] = []
 
     def run(self, seconds: float) -> None:
@@ -95,13 +105,15 @@ class Soak:
         """Starts what has ended by itself; a displaced zombie may stay ended."""
         for slot in ("a", "b", *self._shards):
             if not self._living(slot):
+                last = [name for name in self._deployment.processes if name.split("~")[0] == slot][-1:]
+                self.ended += [f"{slot} {self._deployment.processes[name].poll()}" for name in last]
                 self._start(slot)
         return True
 
     def _start(self, slot: str, tag: str = "") -> None:
         role = "shard" if slot in self._shards else "both"
         listen = self.counts.address() if self.counts is not None else "none"
-        self._deployment.start(slot, role, tag, listen)
+        self._deployment.start(slot, role, tag, listen, self._program)
 
     def _slot(self) -> str:
         return self._random.choice(["a", "b", *self._shards])
@@ -120,7 +132,7 @@ class Soak:
         for slot in ("a", "b"):
             for name in self._living(slot):
                 self._deployment.kill(name)
-        self.supervise()
+            self._start(slot)
 
     def _zombie(self) -> None:
         slot = self._slot()
@@ -136,7 +148,7 @@ class Soak:
         self._deployment.signal(zombie, signal.SIGCONT)
 
     def _visitor(self) -> None:
-        visitor = self._deployment.start("visitor")
+        visitor = self._deployment.start("visitor", program=self._program)
         self._wait(self._random.uniform(5.0, 8.0))
         self._deployment.signal("visitor", signal.SIGTERM)
         self._wait(2.0)
@@ -180,6 +192,7 @@ def soak(
     stranger_s: float = 0.0,
     shards: int = 0,
     session_s: float = SESSION_S,
+    limited: bool = False,
 ) -> tuple[Findings, str]:
     """What the checker found, and what was done to the deployment, which had caught up before.
 
@@ -189,13 +202,17 @@ def soak(
     stranger_s: if not 0, another consumer joins the workers' group now and then, for up to this time
     shards: processes of the role "shard", which are killed and frozen like the others
     session_s: of the broker; a machine that is often held up for longer has a broker that serves nobody
+    limited: each process has a cgroup with the memory that `lint` and the manifests give it; not with shards
     """
     broker = {
         "broker.session.timeout.ms": str(int(1000 * session_s)),
         "broker.heartbeat.interval.ms": str(int(200 * session_s)),
         "log.segment.bytes": str(16 << 20),
     }
-    with Cluster(extra=broker, apart=not combined, lives_long=True, mortal=True).start() as cluster:
+    with ExitStack() as ends:
+        cluster = ends.enter_context(
+            Cluster(extra=broker, apart=not combined, lives_long=True, mortal=True).start()
+        )
         app = f"soak-{client[:2]}"
         deployment = Deployment(
             cluster.bootstrap,
@@ -211,7 +228,12 @@ def soak(
             deployment.limit_outputs(_OUTPUT_BYTES)
         load = Load(cluster.bootstrap, f"{app}.in", int((seconds + 600) * rate), rate, seed, posts)
         watcher = Watcher(cluster.bootstrap, deployment.outputs)
-        trouble = Soak(cluster, deployment, seed, pause_s, stranger_s=stranger_s, shards=shards)
+        groups = ends.enter_context(memory_groups()) if limited else None
+        limit_bytes = held_by(Settings.model_validate(deployment.settings), PARTITIONS).limit
+        program = [] if groups is None else [*groups.within(limit_bytes), sys.executable, "-m", "twinsieve"]
+        trouble = Soak(
+            cluster, deployment, seed, pause_s, stranger_s=stranger_s, shards=shards, program=program
+        )
         found = None
         try:
             trouble.supervise()
@@ -236,6 +258,9 @@ def soak(
                 trouble.counts.stop.set()
             deployment.close(keep_logs=keep_logs or found is None or not found.good)
         said = [_slowest(trouble, load, watcher), f"{load.failed} sends failed"]
+        said.append(f"ended by themselves: {', '.join(trouble.ended) or 'none'}")
+        if groups is not None:
+            said.append(f"limit {limit_bytes >> 20} MiB, {groups.killed} processes killed for their memory")
         if trouble.counts is not None:
             said.append(str(trouble.counts))
         if trouble.away:

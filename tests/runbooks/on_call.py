@@ -74,10 +74,13 @@ class OnCall:
         """From now on, these words of a page stand for that."""
         self.words |= {word: str(value) for word, value in words.items()}
 
-    def start(self, role: str, member: str = "", sets: Sequence[str] = ()) -> subprocess.Popen[bytes]:
-        """Start a process; pages then call it by its role."""
+    def start(
+        self, role: str, member: str = "", sets: Sequence[str] = (), program: Sequence[str] = ()
+    ) -> subprocess.Popen[bytes]:
+        """Start a process; pages then call it by its role. program: its command line, if it is another one"""
         (port,) = free_ports(1)
-        process = self.deployment.start(member or role, role, listen=f"127.0.0.1:{port}", sets=sets)
+        listen = f"127.0.0.1:{port}"
+        process = self.deployment.start(member or role, role, listen=listen, program=program, sets=sets)
         self.watch(port)
         for each in ("worker", "index", "shard"):
             if role in (each, "both") and (role != "both" or each != "shard"):

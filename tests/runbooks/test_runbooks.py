@@ -17,6 +17,7 @@ from tests.broker.cluster import PASSWORDS, Cluster, SecureCluster
 from tests.broker.deployment import Deployment, poll_until
 from tests.broker.fixtures import _shared, bootstrap, mortal_broker, secure_broker, three_brokers
 from tests.broker.grants import set_password
+from tests.broker.memory_groups import memory_groups
 from tests.broker.server import free_ports
 from tests.broker.test_disaster_recovery import back_up, restore
 from tests.broker.topic_limits import limit_topics, set_topics
@@ -317,6 +318,35 @@ def test_memory_near_limit(on_call: OnCall) -> None:
     well(on_call, "worker", "index")
     on_call.name(PID=on_call.deployment.processes["index"].pid)
     on_call.follow("memory-near-limit")
+
+
+@pytest.mark.minutes
+@watched_only
+def test_memory_is_nearly_used(on_call: OnCall) -> None:
+    """In a cgroup that is little larger than what the index takes."""
+    well(on_call, "worker", "index")
+    said = on_call.say("curl -s http://INDEX:8080/metrics | grep '^twinsieve_memory_bytes'")
+    on_call.deployment.kill("index")
+    with memory_groups() as groups:
+        within = groups.within(round(float(said.split()[1]) * 1.07))
+        on_call.name(PID=on_call.start("index", program=[*within, sys.executable, "-m", "twinsieve"]).pid)
+        try:
+            on_call.follow("memory-near-limit")
+        finally:
+            on_call.deployment.kill("index")
+
+
+@pytest.mark.minutes
+@watched_only
+def test_slower_than_its_input(on_call: OnCall) -> None:
+    on_call.deployment.set("kafka", poll_messages=10, pending_messages=10)
+    well(on_call, "worker", "index")
+    on_call.post(*posts(40_000, first=3))
+    on_call.look("behind")
+    on_call.deployment.set("kafka", poll_messages=10_000, pending_messages=50_000)
+    on_call.deployment.kill("worker")
+    on_call.do("behind")
+    on_call.see_the_end("behind")
 
 
 def test_settings_differ(on_call: OnCall) -> None:
