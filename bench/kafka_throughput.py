@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
@@ -19,13 +21,23 @@ from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_
 from tests.broker.load import PARTITIONS, Load
 
 
-def throughput(client: str, messages: int, posts: Path | None, limit_s: float) -> str:
-    """Messages a second, and all that is to be said of the run."""
+def throughput(
+    client: str,
+    messages: int,
+    posts: Path | None,
+    limit_s: float,
+    source: Mapping[str, Any] | None = None,
+    write: Callable[[bytes], bytes] = bytes,
+) -> tuple[float, str]:
+    """Messages a second, and all that is to be said of the run.
+
+    source: settings of the input; write: makes the message of a post in JSON
+    """
     with Cluster().start() as cluster:
         app = f"bench-{client[:2]}"
-        deployment = Deployment(cluster.bootstrap, client, app)
+        deployment = Deployment(cluster.bootstrap, client, app, source=source)
         deployment.create_topics()
-        load = Load(cluster.bootstrap, f"{app}.in", messages, posts=posts)
+        load = Load(cluster.bootstrap, f"{app}.in", messages, posts=posts, write=write)
         load.run()
         watcher = Watcher(cluster.bootstrap, deployment.outputs)
         try:
@@ -40,7 +52,7 @@ def throughput(client: str, messages: int, posts: Path | None, limit_s: float) -
             found = judge(load, watcher, deployment.outputs[0])
             took = last_s - first_s
             rate = (done - before) / took
-            return (
+            return rate, (
                 f"{client}: {rate:,.0f} messages/s ({took:.1f} s; first after "
                 f"{first_s - start:.1f} s, last after {last_s - start:.1f} s from process start)"
                 f"{'' if finished else ' NOT FINISHED'}; "
@@ -61,7 +73,7 @@ def main() -> None:
     options = parser.parse_args()
     what = "generated posts" if options.posts is None else f"posts of {options.posts.name}"
     print(f"{machine_line()}\ninput: {options.messages} {what}, 4 partitions")
-    print(throughput(options.client, options.messages, options.posts, options.limit))
+    print(throughput(options.client, options.messages, options.posts, options.limit)[1])
 
 
 def progress(

@@ -18,6 +18,9 @@ class DeadLetterReason(StrEnum):
     NOT_UTF8 = "not_utf8"
     INVALID_JSON = "invalid_json"
     INVALID_CSV = "invalid_csv"
+    NO_SCHEMA = "no_schema"
+    UNKNOWN_SCHEMA = "unknown_schema"
+    INVALID_VALUE = "invalid_value"
     NOT_AN_OBJECT = "not_an_object"
     MISSING_FIELD = "missing_field"
     EMPTY_KEY = "empty_key"
@@ -41,3 +44,15 @@ def reason_named(name: str) -> DeadLetterReason | None:
     (<DeadLetterReason.EMPTY: 'empty'>, None)
     """
     return _BY_NAME.get(name)
+
+
+class UnreadableError(Exception):
+    """One message cannot be decoded.
+
+    reason: one of a fixed list; detail: what is wrong with this message, for the user
+    """
+
+    def __init__(self, reason: DeadLetterReason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail

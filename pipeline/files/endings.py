@@ -86,6 +86,11 @@ def _kind_of(names: list[str], options: Mapping[str, str], settings: Settings) -
     for kind in formats():
         if kind.implied_by in options:
             return kind
+    if settings.input.encoding not in ("json", "text"):
+        raise UsageError(
+            f"input.encoding: {settings.input.encoding} is for Kafka; files with its values are not "
+            "read: write them as Parquet or JSON lines, and set input.encoding: json"
+        )
     if settings.input.encoding == "text":
         return next(kind for kind in formats() if kind.messages == "text")
     name_by_kind = {_kind_by_name(name): name for name in names}

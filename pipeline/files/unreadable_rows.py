@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import NamedTuple
 
-from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason, UnreadableError
 from twinsieve.pipeline.files.format import RowChunk
-from twinsieve.pipeline.messages.decode import Unreadable, UnreadableError, decode_json
+from twinsieve.pipeline.messages.decode import Unreadable, decode_json
 from twinsieve.pipeline.messages.paths import name_of
 from twinsieve.pipeline.messages.unseen import ENOUGH_ROWS, TEXT, but_these
 

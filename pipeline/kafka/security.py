@@ -1,45 +1,16 @@
-"""Passwords and TLS settings, checked here because the client libraries hide what is wrong with them.
-
-Passwords come from the environment (through the settings) or from files, and are never printed.
-"""
+"""TLS settings, checked here because the client libraries hide what is wrong with them."""
 
 from __future__ import annotations
 
-import logging
 import socket
 import ssl
-from pathlib import Path
-from typing import Literal
 
 from twinsieve.pipeline.settings import ConfigError
-from twinsieve.pipeline.settings.model import KafkaSettings, SecuritySettings
+from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.pipeline.settings.secret_files import secret_text
 
-_log = logging.getLogger(__name__)
 _HANDSHAKE_S = 3.0
 _REFUSAL_S = 1.0
-
-
-def secret_text(security: SecuritySettings, name: Literal["password", "key_password"]) -> str | None:
-    """The secret for a new client, without a line end: as its file holds it now, because it may have been
-    replaced since the start. None if neither a value nor a file is set.
-
-    If there is no file, or it is gone, cannot be read or is a pipe, it is the secret as it was at the start.
-
-    raises: ConfigError if the file cannot be read, and never could; the error text never contains the secret
-    """
-    value, file = getattr(security, name), getattr(security, f"{name}_file")
-    known = None if value is None else str(value.get_secret_value())
-    if file is None or (known is not None and not Path(file).is_file()):
-        return known
-    try:
-        return Path(file).read_text(encoding="utf-8").rstrip("\r\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        problem = f"kafka.security.{name}_file: {file!r} cannot be read ({reason}); make it readable"
-        if known is None:
-            raise ConfigError([problem]) from error
-        _log.warning("%s; the secret that it held at the start is used", problem)
-        return known
 
 
 def tls_context(settings: KafkaSettings) -> ssl.SSLContext:

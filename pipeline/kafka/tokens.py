@@ -27,9 +27,9 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.kafka.deadline import CallThread, DeadlineError
-from twinsieve.pipeline.kafka.security import secret_text
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import SecuritySettings
+from twinsieve.pipeline.settings.secret_files import secret_text
 
 _log = logging.getLogger("twinsieve")
 _REQUEST_S = 8.0

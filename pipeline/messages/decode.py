@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
-from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason, UnreadableError
 from twinsieve.pipeline.messages.spelling import without_escapes
 from twinsieve.pipeline.settings.values import size_text
 
@@ -34,18 +34,6 @@ class Unreadable(NamedTuple):
     reason: DeadLetterReason
     detail: str
     no_text: bool = False
-
-
-class UnreadableError(Exception):
-    """One message cannot be decoded.
-
-    reason: one of a fixed list; detail: what is wrong with this message, for the user
-    """
-
-    def __init__(self, reason: DeadLetterReason, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = reason
-        self.detail = detail
 
 
 def decode_rows(

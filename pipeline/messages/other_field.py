@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any
 
 from twinsieve.pipeline.basics.closest import closest
-from twinsieve.pipeline.messages.decode import UnreadableError, decode_json
+from twinsieve.pipeline.basics.dead_letter_reasons import UnreadableError
+from twinsieve.pipeline.messages.decode import decode_json
 from twinsieve.pipeline.messages.paths import Path, name_of, path_of
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.messages.unseen import quoted

@@ -26,6 +26,8 @@ from twinsieve.pipeline.messages.paths import EACH, MISSING, Path, field_at, lis
 from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
 from twinsieve.pipeline.messages.unseen import TEXT, FieldWatch, Unseen
 from twinsieve.pipeline.messages.verdict_values import pick
+from twinsieve.pipeline.registry.framing import unframed
+from twinsieve.pipeline.registry.values import values_of
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
@@ -152,9 +154,10 @@ class MessageReader:
         cuts_lists: bool = False,
     ) -> None:
         source = settings.input
-        self._json = source.encoding == "json"
+        self._json = source.encoding in ("json", "json_schema")
+        self._framed = source.encoding == "json_schema"
         # A plain text message is treated as a document with one field.
-        flat = flat or not self._json
+        flat = flat or source.encoding == "text"
 
         def paths(setting: str, names: Sequence[str | None]) -> list[Path]:
             try:
@@ -169,6 +172,7 @@ class MessageReader:
         self._time = next(iter(paths("input.time_field", [source.time_field])), None)
         self._scope = paths("scope", settings.scope)
         self._key = paths("exact.fields", settings.exact.fields)
+        self._values = values_of(source, self.roots)
         self._shown = (lambda path: str(path[0])) if flat else name_of
         self._text_needed = not (settings.exact.fields and settings.near.method == "none")
         self._keyless_unreadable = settings.exact.empty_key == "dead_letter"
@@ -221,7 +225,7 @@ class MessageReader:
         """
         watched = [("scope", path) for path in self._scope]
         watched += [("exact.fields", path) for path in self._key]
-        if self._json and self._text_needed:
+        if (self._json or self._values is not None) and self._text_needed:
             watched += [(TEXT, path) for path in self._texts]
         for name, path in (("id_field", self._id), ("time_field", self._time)):
             if path is not None and name in given:
@@ -237,16 +241,19 @@ class MessageReader:
     def read(
         self, messages: Sequence[bytes | None], unreadable: Mapping[int, Unreadable] | None = None
     ) -> MessageColumns:
-        """Columns of raw messages, which are JSON or plain text (`input.encoding`).
+        """Columns of raw messages (`input.encoding`).
 
         messages: None for a message without a value
         unreadable: rows already known to be unreadable, by index; they are not decoded
+        raises: AbortableError if a schema registry does not answer
         """
         bad = dict(unreadable or {})
         if _longest(messages) > self._max_bytes:
             for row, message in enumerate(messages):
                 if message is not None and len(message) > self._max_bytes:
                     bad.setdefault(row, too_large(row, len(message), self._max_bytes))
+        if self._framed:
+            messages = decode_rows(messages, lambda message: unframed(message)[1], bad)
         return self._columns(self._decoded(messages, bad), bad, messages if self._json else None)
 
     def columns(self, documents: Sequence[Any], bad: Mapping[int, Unreadable]) -> MessageColumns:
@@ -321,7 +328,8 @@ class MessageReader:
     def _decoded(self, messages: Sequence[bytes | None], bad: dict[int, Unreadable]) -> Documents:
         """The documents of raw messages. bad: gets those that are unreadable"""
         if not self._json:
-            return Decoded(decode_rows(messages, self._only_text, bad))
+            decode_one = self._only_text if self._values is None else self._values.decode
+            return Decoded(decode_rows(messages, decode_one, bad))
 
         def decode(rows: Sequence[int]) -> list[Any]:
             if not bad:

@@ -14,6 +14,7 @@ from twinsieve.pipeline.settings.client_options import options_faults
 from twinsieve.pipeline.settings.model import (
     FeatureSettings,
     HttpSettings,
+    InputSettings,
     KafkaSettings,
     NearSettings,
     SecuritySettings,
@@ -66,6 +67,7 @@ def cross_check(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem
     yield from _app(settings.app)
     yield from _topics(settings)
     yield from _kafka(settings.kafka)
+    yield from _registry(settings.input)
     yield from _others(settings)
 
 
@@ -359,12 +361,20 @@ def _topics(settings: Settings) -> Iterator[Problem]:
 def missing_secrets(settings: Settings) -> list[Problem]:
     """Problems with secrets that are needed to connect, but missing. Not part of `cross_check`, because lint
     must work without secrets."""
-    security = settings.kafka.security
-    if security.protocol.startswith("sasl") and security.password is None:
-        variable = "TWINSIEVE_KAFKA__SECURITY__PASSWORD"
-        advice = f"set {variable} or name a file in kafka.security.password_file"
-        return [("kafka.security.password", f"is missing; {advice}")]
-    return []
+    security, registry = settings.kafka.security, settings.input.registry
+    needed = [
+        ("kafka.security", security.protocol.startswith("sasl"), security.password),
+        ("input.registry", registry.username is not None, registry.password),
+    ]
+    return [
+        (
+            f"{section}.password",
+            f"is missing; set TWINSIEVE_{section.upper().replace('.', '__')}__PASSWORD or name a file in "
+            f"{section}.password_file",
+        )
+        for section, is_needed, password in needed
+        if is_needed and password is None
+    ]
 
 
 def open_doors(settings: Settings) -> list[Problem]:
@@ -394,6 +404,9 @@ def open_doors(settings: Settings) -> list[Problem]:
                 f"is false: any holder of a certificate may pose as a broker; {advice}",
             )
         )
+    registry = settings.input.registry
+    if registry.username is not None and "http:" in (registry.url or ""):
+        said.append(("input.registry.url", "has no TLS: the password is sent in clear; use https"))
     return said + open_secret_files(settings)
 
 
@@ -494,6 +507,22 @@ def _tokens(security: SecuritySettings) -> Iterator[Problem]:
             "kafka.security.token_endpoint",
             "cannot be used; write https://host/path, without a login",
         )
+
+
+def _registry(source: InputSettings) -> Iterator[Problem]:
+    given = source.registry
+    if source.encoding not in ("avro", "protobuf"):
+        for name in sorted(given.model_fields_set):
+            if getattr(given, name) is not None:
+                yield f"input.registry.{name}", f"is set, but input.encoding is {source.encoding}; remove it"
+        return
+    if given.url is None:
+        yield "input.registry.url", f"is missing; {source.encoding} needs the address of its schema registry"
+    elif not all(re2.fullmatch(r"https?://[^\s@/?#]+(/[^\s@?#]*)?", url) for url in given.url.split(",")):
+        # Not shown: it may hold a login.
+        yield "input.registry.url", "cannot be used; write https://host:port, without a login"
+    if (given.certificate_file is None) != (given.key_file is None):
+        yield "input.registry.key_file", "and certificate_file come together; set both or none"
 
 
 def _others(settings: Settings) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from twinsieve.pipeline.settings.tree import Tree
 
 _OWN = (
     *("app", "kafka.", "topics.", "state.", "http.", "log."),
-    *("digest.seed", "input.expect_text", "near.threads", "near.blocks"),
+    *("digest.seed", "input.expect_text", "input.registry.", "near.threads", "near.blocks"),
     *("near.answers", "near.patience", "near.replicas", "near.grace"),
 )
 """Keys, and sections, that may differ between the processes of an app: they change no verdict, and not what

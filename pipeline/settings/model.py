@@ -342,6 +342,20 @@ class TimeSettings(Section):
     )
 
 
+class RegistrySettings(Section):
+    """The schema registry of an input of Avro or Protobuf; needs the extra registry."""
+
+    url: OptionalText = setting(None, "address, without a login; several, by commas; json_schema needs none")
+    username: OptionalText = setting(None, "for a login by HTTP's basic authentication")
+    password: SecretStr | None = setting(None, "of the login")
+    password_file: OptionalText = setting(
+        None, "a file with the password; or TWINSIEVE_INPUT__REGISTRY__PASSWORD"
+    )
+    ca_file: OptionalText = setting(None, "certificates to trust; none: those of the package certifi")
+    certificate_file: OptionalText = setting(None, "certificate of the client, for mutual TLS")
+    key_file: OptionalText = setting(None, "key of this certificate")
+
+
 class InputSettings(Section):
     """Where messages come from, and where in a message its text, id and time are.
 
@@ -350,7 +364,10 @@ class InputSettings(Section):
     """
 
     topics: tuple[Text, ...] = setting(("posts",), "Kafka topics to read; they must exist")
-    encoding: Literal["json", "text"] = setting("json", "json: objects; text: the message is the text")
+    encoding: Literal["json", "text", "avro", "json_schema", "protobuf"] = setting(
+        "json", "json: objects; text: the message is the text; others: values of a schema registry"
+    )
+    registry: RegistrySettings = RegistrySettings()
     part: Literal["value", "key"] = setting("value", "where the object or text is")
     text_field: Names = setting(
         ("text",), "field of the text, as a path: status.text, entities[0].text; several: [title, body]"

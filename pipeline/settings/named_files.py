@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 _MAX_SECRET_BYTES = 4096
-_PRIVATE_KEY = "kafka.security.key_file"
+_PRIVATE_KEYS = ("kafka.security.key_file", "input.registry.key_file")
+_READ_AGAIN = ("kafka.", "input.registry.")
+"""Sections whose secrets each new client reads from their files."""
 _CODE = re.compile(r"[A-Za-z.]{1,40}")
 """Error codes of a store, such as `ExpiredToken`. Digits are not allowed, so that no access key can match."""
 _MAX_CAUSES = 5
@@ -67,7 +69,7 @@ def read_referenced(
             problem = _fill(section, secret, content)
             if problem:
                 problems.append((key, f"names {name!r}, which {problem}"))
-            elif is_given and key.startswith("kafka."):
+            elif is_given and key.startswith(_READ_AGAIN):
                 # The environment counts before the file, which new clients would read again.
                 section[own] = None
     return Settings.model_validate(values), problems
@@ -81,7 +83,7 @@ def open_secret_files(settings: Settings) -> list[tuple[str, str]]:
     """
     said = []
     for key, name in named_files(settings):
-        if key.removesuffix("_file") not in SECRETS and key != _PRIVATE_KEY:
+        if key.removesuffix("_file") not in SECRETS and key not in _PRIVATE_KEYS:
             continue
         try:
             status = os.stat(name)

@@ -13,7 +13,12 @@ from twinsieve.pipeline.basics.closest import closest
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.values import Written
 
-SECRETS = frozenset({"digest.seed", "kafka.security.password", "kafka.security.key_password", "state.key"})
+SECRETS = frozenset(
+    {
+        *("digest.seed", "kafka.security.password", "kafka.security.key_password", "state.key"),
+        "input.registry.password",
+    }
+)
 """Keys that must not be in a settings file and are never shown. For each there is another key, `…_file`."""
 
 _REMOVED = {

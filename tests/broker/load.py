@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
@@ -28,6 +28,7 @@ class Load:
 
     posts: a file of real ones, gzipped JSON lines, from its beginning again where it ends; else generated
     partitions: number of partitions of the input, which get the messages in turn
+    write: makes the message of a post in JSON
     """
 
     bootstrap: str
@@ -37,6 +38,7 @@ class Load:
     seed: int = 1
     posts: Path | None = None
     partitions: int = PARTITIONS
+    write: Callable[[bytes], bytes] = bytes
     sent_s: dict[Place, float] = field(default_factory=dict)
     failed: int = 0
     _unplaced_s: dict[bytes, float] = field(default_factory=dict)
@@ -87,10 +89,11 @@ class Load:
 
     def _values(self) -> Iterator[bytes]:
         if self.posts is None:
-            yield from map(orjson.dumps, generate(self.messages, self.seed))
+            values: Iterable[bytes] = map(orjson.dumps, generate(self.messages, self.seed))
         else:
             lines = gzip.decompress(self.posts.read_bytes()).splitlines()
-            yield from islice(cycle(lines), self.messages)
+            values = islice(cycle(lines), self.messages)
+        return map(self.write, values)
 
     def _send(self, producer: Producer, number: int, value: bytes) -> None:
         at, key = time.monotonic(), b"%d" % number

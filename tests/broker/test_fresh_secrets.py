@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from twinsieve.pipeline.kafka.security import secret_text
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.load import load_settings
 from twinsieve.pipeline.settings.model import SecuritySettings
+from twinsieve.pipeline.settings.secret_files import secret_text
 
 
 def _security(file: Path | None, known: str | None = "old") -> SecuritySettings:

@@ -52,11 +52,13 @@ def test_no_secret_is_shown_wherever_it_came_from(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(
         "kafka: {security: {protocol: sasl_ssl, username: u, password_file: word}}\n"
         "state: {dir: 's3://key:hunter2@bucket/x'}\n"
+        "input: {encoding: avro, registry: {url: 'https://host', username: u}}\n"
     )
     environ = {
         "TWINSIEVE_DIGEST__SEED": "5551212",
         "TWINSIEVE_KAFKA__SECURITY__KEY_PASSWORD": "hunter2",
         "TWINSIEVE_STATE__KEY": "hunter2" * 8,
+        "TWINSIEVE_INPUT__REGISTRY__PASSWORD": "hunter2",
     }
     settings, _ = check_tree(tree := tree_of_file(tmp_path / "s.yaml"), environ)
     assert settings is not None

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 from typing import ClassVar, cast
 
-from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason, UnreadableError
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.encoding import hides_backslashes, is_wide
 from twinsieve.pipeline.files.endings import ending_of
@@ -23,7 +23,7 @@ from twinsieve.pipeline.files.marks import NAME, RowMark, name_taken
 from twinsieve.pipeline.files.rows import Rows, old_line_ends, split_lines
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.files.write import Output
-from twinsieve.pipeline.messages.decode import UnreadableError, decode_rows
+from twinsieve.pipeline.messages.decode import decode_rows
 from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.pipeline.settings.values import size_text
 from twinsieve.stages.errors import UsageError

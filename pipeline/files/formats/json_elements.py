@@ -14,10 +14,11 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.basics.dead_letter_reasons import UnreadableError
 from twinsieve.pipeline.files.format import RowChunk
 from twinsieve.pipeline.files.formats.json_ends import SPACE, OpenDocument, after, without_comma
 from twinsieve.pipeline.files.rows import SHOWN_BYTES, Rows
-from twinsieve.pipeline.messages.decode import Unreadable, UnreadableError, decode_json
+from twinsieve.pipeline.messages.decode import Unreadable, decode_json
 from twinsieve.pipeline.messages.paths import Path, field_at
 from twinsieve.pipeline.messages.spelling import decoded, to_json, without_escapes
 

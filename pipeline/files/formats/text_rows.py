@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar, cast
 
-from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason, UnreadableError
 from twinsieve.pipeline.basics.made_ahead import made_ahead
 from twinsieve.pipeline.files.encoding import Encoded, codec_of, encoding_named, is_wide, order_of
 from twinsieve.pipeline.files.format import Format, Reader, RowChunk, Task, Writer
@@ -14,7 +14,7 @@ from twinsieve.pipeline.files.marks import RowMark
 from twinsieve.pipeline.files.rows import Rows, split_lines
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.files.write import ByteSink, Output, RowWriter
-from twinsieve.pipeline.messages.decode import Unreadable, UnreadableError, decode_rows, too_large
+from twinsieve.pipeline.messages.decode import Unreadable, decode_rows, too_large
 from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.stages.rows.lines import Lines
 

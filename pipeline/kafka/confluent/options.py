@@ -11,10 +11,11 @@ from confluent_kafka import KafkaError, KafkaException
 
 from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.errors import REFUSED_TIME, ErrorRules, Meaning
-from twinsieve.pipeline.kafka.security import secret_text, tls_context
+from twinsieve.pipeline.kafka.security import tls_context
 from twinsieve.pipeline.kafka.tokens import token_callback, token_source
 from twinsieve.pipeline.settings.client_options import librdkafka_options
 from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.pipeline.settings.secret_files import secret_text
 
 _log = logging.getLogger(__name__)
 _EVERY_S = 5.0

@@ -17,11 +17,12 @@ from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.errors import REFUSED_TIME, ErrorRules, Meaning
 from twinsieve.pipeline.kafka.kafka_python.log_filters import ConnectionFailures, quieten
 from twinsieve.pipeline.kafka.kafka_python.patches import network_thread, require_version
-from twinsieve.pipeline.kafka.security import handshake_problem, secret_text, tls_context
+from twinsieve.pipeline.kafka.security import handshake_problem, tls_context
 from twinsieve.pipeline.kafka.tokens import TokenProvider, token_source
 from twinsieve.pipeline.kafka.unreachable import is_plain, unreachable
 from twinsieve.pipeline.settings.client_options import python_options
 from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.pipeline.settings.secret_files import secret_text
 
 _REQUEST_TIMEOUT_MS = 30_000
 _FIRST_TRY_MS = 2_000

@@ -71,6 +71,10 @@ def verdicts_on(messages: list[Message], settings: Settings, *, timed: bool) -> 
     timed: messages without a time of their own come at the time that has passed in the case
     """
     passes_null = settings.passes_null_text(on_files=not timed)
+    source = settings.input
+    if source.encoding != "text":
+        # Cases are written as JSON, whatever the messages of the input are.
+        settings = settings.model_copy(update={"input": source.model_copy(update={"encoding": "json"})})
     columns = MessageReader(settings, passes_null=passes_null).read(
         [_as_bytes(message, settings) for message in messages]
     )

@@ -1,0 +1,36 @@
+"""Chooses what reads the values of an input by its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Protocol
+
+from twinsieve.pipeline.registry.schemas import Registry
+from twinsieve.pipeline.settings.model import InputSettings
+
+
+class Values(Protocol):
+    """Reads messages that are no JSON."""
+
+    def decode(self, message: bytes | None) -> Any:
+        """The document of a message, with at least the wanted fields.
+
+        raises: UnreadableError; AbortableError if the registry does not answer
+        """
+
+
+def values_of(source: InputSettings, wanted: Collection[str]) -> Values | None:
+    """What reads the messages of this input; None if they are JSON or text.
+
+    wanted: names of the fields of a message that are read
+    raises: UsageError if a package is missing
+    """
+    if source.encoding == "avro":
+        from twinsieve.pipeline.registry.avro import AvroValues
+
+        return AvroValues(Registry(source.registry), wanted)
+    if source.encoding == "protobuf":
+        from twinsieve.pipeline.registry.protobuf import ProtobufValues
+
+        return ProtobufValues(Registry(source.registry), wanted)
+    return None

@@ -1,0 +1,113 @@
+"""A schema registry on 127.0.0.1 by its documented protocol; it may be away, slow to know, or want a login.
+
+Source: Confluent, "Schema Registry API Reference".
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+from urllib.parse import unquote, urlsplit
+
+
+class OwnRegistry:
+    """Holds schemas under ids from 1 on.
+
+    login: a name and a password that it wants; None: it wants none
+    status: what it answers in place of a schema; None: the schema
+    asked: paths of the requests so far
+    """
+
+    def __init__(self) -> None:
+        self.login: tuple[str, str] | None = None
+        self.status: int | None = None
+        self.asked: list[str] = []
+        self._schemas: list[dict[str, Any]] = []
+        self._subjects: dict[str, list[int]] = {}
+        registry = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self._answer({})
+
+            def do_POST(self) -> None:
+                self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+            def _answer(self, body: dict[str, Any]) -> None:
+                registry.asked.append(self.path)
+                path = [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
+                status, told = registry._answer(path, body, self.headers.get("Authorization", ""))
+                content = json.dumps(told).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def handle(self) -> None:
+                with suppress(ConnectionError):  # a client that waits no longer
+                    super().handle()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def add(self, subject: str, schema: object, kind: str = "AVRO", references: Any = ()) -> int:
+        """The id of a schema that is registered under a subject. schema: text, or what becomes JSON"""
+        text = schema if isinstance(schema, str) else json.dumps(schema)
+        held = {"schema": text, "schemaType": kind, "references": list(references)}
+        if held not in self._schemas:
+            self._schemas.append(held)
+        number = self._schemas.index(held) + 1
+        versions = self._subjects.setdefault(subject, [])
+        if number not in versions:
+            versions.append(number)
+        return number
+
+    def _answer(self, path: list[str], body: dict[str, Any], login: str) -> tuple[int, Any]:
+        if self.login is not None:
+            given = base64.b64decode(login.removeprefix("Basic ")).decode()
+            if given != ":".join(self.login):
+                return 401, {"error_code": 401, "message": "Unauthorized"}
+        if self.status is not None:
+            return self.status, {"error_code": self.status, "message": "as the test wants it"}
+        if body:
+            number = self.add(
+                path[1], body["schema"], body.get("schemaType", "AVRO"), body.get("references") or ()
+            )
+            return 200, {"id": number, "version": 1, "subject": path[1], **body}
+        if path[0] == "schemas":
+            number = int(path[2])
+            if not 0 < number <= len(self._schemas):
+                return 404, {"error_code": 40403, "message": f"Schema {number} not found"}
+            return 200, self._schemas[number - 1]
+        if path[0] != "subjects":
+            # Such as the associations of topics, which only some registries have.
+            return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
+        subject, version = path[1], int(path[3])
+        versions = self._subjects.get(subject, [])
+        if not 0 < version <= len(versions):
+            return 404, {"error_code": 40402, "message": "Version not found"}
+        number = versions[version - 1]
+        return 200, {"subject": subject, "version": version, "id": number, **self._schemas[number - 1]}
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
