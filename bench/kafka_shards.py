@@ -1,16 +1,17 @@
 """An app with shards on a real broker, beside the same app without: CPU, memory, pauses, latency.
 
-    python -m bench.kafka_shards cost [--kept 4000000] [--segments 16] [--client confluent]
+    python -m bench.kafka_shards cost [--kept 4000000] [--segments 16] [--client confluent] [--rate 5000]
     python -m bench.kafka_shards pauses|latency [--kept 400000] …
     python -m bench.kafka_shards verdicts [--kept 20000] [--segments 4] [--posts FILE.jsonl.gz …]
 
 The index, a worker and three shards are processes of their own, on this machine; generated posts. The near
 window is filled first, so that it has the full segments that were asked for.
 
-cost: CPU time of the processes from /proc for the same number of posts, as fast as they go: with one segment
-(a near window as large as one of the segments), with all segments in one process, and with shards; the last
-two in turn. Processes that share cores and caches take longer for the same work: the worker shows how much.
-Memory is the index's RssAnon.
+cost: CPU time of the processes from /proc for the same number of posts: with one segment (a near window as
+large as one of the segments), with all segments in one process, and with shards; the last two in turn. All at
+the same rate: what a process does once for each poll and transaction is shared by more messages in a faster
+app (--rate 0: as fast as each goes). Processes that share cores and caches take longer for the same work: the
+worker shows how much. Memory is the index's RssAnon; all have the same window for exact copies.
 pauses: the longest silence of the outputs at --rate while nothing happens, and while shards join, leave,
 restart one after the other, are killed and frozen, with one and with two replicas.
 latency: from a message's send to its read-committed arrival, in turn without and with shards.
@@ -51,14 +52,22 @@ from twinsieve.stages.judge.batch_sieve import BatchSieve
 _LIMIT_S = 1_800.0
 _SHARDS = ("s1", "s2", "s3")
 _MEMORY = "8GiB"
+_COST_RATE, _RATE = 5_000.0, 1_000.0
+"""Messages a second for cost, and for pauses and latency."""
 _PART = 1_000
 """Messages that are written at once for verdicts."""
 
 
 class App:
-    """One deployment. segments: of its near window, which has room for `kept` messages in full ones"""
+    """One deployment.
 
-    def __init__(self, bootstrap: str, client: str, name: str, kept: int, segments: int) -> None:
+    segments: of its near window, which has room for `kept` messages in full ones
+    exact: `exact.window.messages`; None: three times the near window
+    """
+
+    def __init__(
+        self, bootstrap: str, client: str, name: str, kept: int, segments: int, exact: int | None = None
+    ) -> None:
         self.bootstrap = bootstrap
         self.segments = segments
         self.sent = 0
@@ -66,7 +75,7 @@ class App:
         segment = kept // segments
         window = kept + (segment if segments > 1 else 0)
         self.deployment = Deployment(bootstrap, client, name, snapshot_every="1h")
-        self.deployment.set("exact", window={"messages": 3 * window})
+        self.deployment.set("exact", window={"messages": exact or 3 * window})
         self.deployment.set("near", window={"messages": window, "age": "none"}, segment=segment)
         self.deployment.set("state", memory=_MEMORY, scratch=str(self.deployment.folder))
         self.deployment.create_topics()
@@ -105,10 +114,10 @@ class App:
             process.wait(300)
         self.deployment.processes.clear()
 
-    def post(self, messages: int) -> None:
+    def post(self, messages: int, rate: float | None = None) -> None:
         """Write this many other posts, and wait until all are judged and came out."""
         name = self.deployment.app
-        Load(self.bootstrap, f"{name}.in", messages, seed=1_000 + self.sent).run()
+        Load(self.bootstrap, f"{name}.in", messages, rate, seed=1_000 + self.sent).run()
         self.sent += messages
         seen = progress(self.bootstrap, f"{name}.workers", f"{name}.in", self.sent, _LIMIT_S)
         if seen[-1][1] < self.sent:
@@ -124,10 +133,10 @@ class App:
         while (missing := self._full - self.kept()) > 0:
             self.post(max(1_000, int(min(missing, 500_000))))
 
-    def cpu(self, messages: int) -> dict[str, float]:
+    def cpu(self, messages: int, rate: float | None) -> dict[str, float]:
         """CPU time of each process, in µs a message, while this number of messages is judged."""
         before = self._cpu_seconds()
-        self.post(messages)
+        self.post(messages, rate)
         after = self._cpu_seconds()
         return {name: 1e6 * (after[name] - before[name]) / messages for name in after}
 
@@ -157,9 +166,12 @@ def _median(runs: list[dict[str, float]], *names: str) -> float:
 
 def cost(bootstrap: str, options: argparse.Namespace) -> None:
     """Print CPU and memory with one segment, with all, and with all and shards."""
-    one = App(bootstrap, options.client, "one", options.kept // options.segments, 1)
+    rate = _COST_RATE if options.rate is None else options.rate or None
+    print("as fast as each goes" if rate is None else f"{rate:,.0f} messages/s")
+    exact = 3 * options.kept
+    one = App(bootstrap, options.client, "one", options.kept // options.segments, 1, exact)
     one.fill()
-    ones = [one.cpu(options.messages) for _ in range(options.pairs)]
+    ones = [one.cpu(options.messages, rate) for _ in range(options.pairs)]
     one_mib = one.anonymous_mib()
     one.end()
     one.deployment.close()
@@ -167,7 +179,7 @@ def cost(bootstrap: str, options: argparse.Namespace) -> None:
         f"one segment: index {_median(ones, 'index'):.1f} µs, all {_median(ones):.1f} µs; {one_mib:,.0f} MiB",
         flush=True,
     )
-    app = App(bootstrap, options.client, "many", options.kept, options.segments)
+    app = App(bootstrap, options.client, "many", options.kept, options.segments, exact)
     try:
         start = time.monotonic()
         app.fill()
@@ -177,13 +189,13 @@ def cost(bootstrap: str, options: argparse.Namespace) -> None:
         for pair in range(1, options.pairs + 1):
             app.run(shards=False)
             app.post(2_000)
-            alone.append(app.cpu(options.messages))
+            alone.append(app.cpu(options.messages, rate))
             alone_mib = app.anonymous_mib()
             app.end()
             app.run(shards=True)
             app.post(2_000)
             before = app.answer_bytes()
-            shared.append(app.cpu(options.messages))
+            shared.append(app.cpu(options.messages, rate))
             answers = (app.answer_bytes() - before) / options.messages
             left = metric(app.ports["index"], "twinsieve_index_left_rows_total")
             taken = metric(app.ports["index"], "twinsieve_index_answered_rows_total")
@@ -279,7 +291,7 @@ def pauses(bootstrap: str, options: argparse.Namespace) -> None:
         app.end()
         for replicas in (1, 2):
             app.run(shards=True, replicas=replicas)
-            with Trickle(app, options.rate) as trickle:
+            with Trickle(app, options.rate or _RATE) as trickle:
                 happens: dict[str, tuple[Callable[[], object], float]] = {
                     "nothing": (lambda: None, 30.0),
                     "one leaves": (lambda: leave("s3"), 10.0),
@@ -309,9 +321,9 @@ def latency(bootstrap: str, options: argparse.Namespace) -> None:
             times = {}
             for shards in (False, True):
                 app.run(shards=shards)
-                with Trickle(app, options.rate):
+                with Trickle(app, options.rate or _RATE):
                     time.sleep(10.0)
-                with Trickle(app, options.rate) as trickle:
+                with Trickle(app, options.rate or _RATE) as trickle:
                     time.sleep(30.0)
                 found = trickle.found
                 times[shards] = found.p50_ms, found.p99_ms
@@ -390,7 +402,9 @@ def main() -> None:
     parser.add_argument(
         "--messages", type=int, default=200_000, help="of each run of cost; at most, of each file of verdicts"
     )
-    parser.add_argument("--rate", type=float, default=1_000.0)
+    parser.add_argument(
+        "--rate", type=float, help="messages a second: 5,000 for cost (0: as fast as it goes), else 1,000"
+    )
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--posts", type=Path, nargs="*", default=[], help="files for verdicts")
     parser.add_argument("--keep-logs", action="store_true")

@@ -1,4 +1,4 @@
-"""Speed and CPU of two installed versions of twinsieve, measured in turn: five pairs, every ratio printed.
+"""Speed, CPU and memory of two installed versions of twinsieve, in turn: five pairs, every ratio printed.
 
     python -m bench.paired OLD NEW [FILE] [--sentences N] [--profile NAME] [--new-set KEY=VALUE] [--pairs 5]
 
@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import random
-import resource
 import sys
 import tempfile
 from pathlib import Path
@@ -34,22 +33,21 @@ _TOUCHED = 1 << 30
 
 
 class Run(NamedTuple):
-    """One run: rows, rows a second without the start, CPU seconds with it, dropped rows."""
+    """One run: rows, rows a second without the start, CPU seconds with it, most bytes, dropped rows."""
 
     rows: int
     rate: float
     cpu: float
+    peak: int
     dropped: int
 
 
 def measured(program: Path, posts: Path, out: Path, flags: list[str]) -> Run:
     """Run `dedup` once."""
     np.ones(_TOUCHED, np.uint8)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     found = stats_of(posts.absolute(), out, [program.absolute()], flags)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Run(found["rows"], found["rows_per_second"], cpu, found["exact"] + found["near"])
+    dropped = found["exact"] + found["near"]
+    return Run(found["rows"], found["rows_per_second"], found["cpu_seconds"], found["peak_bytes"], dropped)
 
 
 def write_sentences(count: int, path: Path) -> None:
@@ -93,19 +91,20 @@ def main() -> None:
         if given.new_set:
             print(f"settings of new: {', '.join(given.new_set)}")
         print(f"dropped: old {first['old'].dropped:,}, new {first['new'].dropped:,}")
-        rates, cpus = [], []
+        rates, cpus, peaks = [], [], []
         for pair in range(1, given.pairs + 1):
             order = ("old", "new") if pair % 2 else ("new", "old")
             runs = {label: measured(programs[label], posts, out, flags[label]) for label in order}
             old, new = runs["old"], runs["new"]
             rates.append(new.rate / old.rate)
             cpus.append(new.cpu / old.cpu)
+            peaks.append(new.peak / old.peak)
             print(
                 f"pair {pair}: old {old.rate:,.0f}/s {old.cpu:.2f} s, new {new.rate:,.0f}/s {new.cpu:.2f} s, "
-                f"new/old {rates[-1]:.3f}, CPU {cpus[-1]:.3f}",
+                f"new/old {rates[-1]:.3f}, CPU {cpus[-1]:.3f}, memory {peaks[-1]:.3f}",
                 flush=True,
             )
-    print(f"median new/old {median(rates):.3f}, CPU {median(cpus):.3f}")
+    print(f"median new/old {median(rates):.3f}, CPU {median(cpus):.3f}, memory {median(peaks):.3f}")
 
 
 if __name__ == "__main__":
