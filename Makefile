@@ -103,7 +103,7 @@ mutants: $(VENV)/.installed-dev
 
 # Ten minutes of kills, freezes and broker restarts; prints what was lost, extra and stuck.
 soak: $(VENV)/.installed-dev
-	$(BIN)/python -m bench.kafka_soak --seconds 600 $(POSTS:%=--posts %) $(HARD:%=--hard) $(SHARDS:%=--shards %)
+	$(BIN)/python -m bench.kafka_soak --seconds 600 $(POSTS:%=--posts %) $(HARD:%=--hard) $(SHARDS:%=--shards %) $(LIMITED:%=--limited)
 
 # Ten minutes of the same on three brokers without replicas, with retention of two minutes and an index that is away for longer.
 retention: $(VENV)/.installed-dev

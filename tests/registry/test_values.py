@@ -7,6 +7,7 @@ import json
 from base64 import b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import fastavro
@@ -73,6 +74,23 @@ def reader(registry: OwnRegistry, encoding: str = "avro", **source: object) -> M
     return MessageReader(Settings.model_validate(values), ids_shown=True)
 
 
+@cache
+def kept_reader(registry: OwnRegistry, encoding: str = "avro", **source: str) -> MessageReader:
+    """One for all examples of a test: its client takes longer to make than a message to read."""
+    return reader(registry, encoding, **source)
+
+
+@cache
+def avro_serializer(registry: OwnRegistry) -> AvroSerializer:
+    return AvroSerializer(SchemaRegistryClient({"url": registry.url}), json.dumps(POST))
+
+
+@cache
+def protobuf_serializer(registry: OwnRegistry) -> ProtobufSerializer:
+    options = {"use.deprecated.format": False, "skip.known.types": True}
+    return ProtobufSerializer(_post_class(), SchemaRegistryClient({"url": registry.url}), options)
+
+
 def avro(schema: object, number: int, document: Any) -> bytes:
     stream = io.BytesIO()
     fastavro.schemaless_writer(stream, fastavro.parse_schema(schema), document)
@@ -102,16 +120,17 @@ def post(number: int, text: str | None) -> dict[str, Any]:
 
 @given(st.lists(st.tuples(st.integers(1, 1 << 40), st.one_of(st.none(), st.text())), min_size=1, max_size=40))
 def test_avro_is_read_as_its_json(registry: OwnRegistry, rows: list[tuple[int, str | None]]) -> None:
-    serialize = AvroSerializer(SchemaRegistryClient({"url": registry.url}), json.dumps(POST))
+    serialize = avro_serializer(registry)
     documents = [post(number % 1000, text) | {"id": number} for number, text in rows]
     messages = [serialize(document, CONTEXT) for document in documents]
-    settings: dict[str, object] = {"time_field": "created_at"}
-    found = reader(registry, **settings).read(messages)
+    found = kept_reader(registry, time_field="created_at").read(messages)
     as_json = [
         json.dumps(document | {"created_at": document["created_at"].isoformat()}).encode()
         for document in documents
     ]
-    wanted = reader(registry, "json_schema", **settings).read([framed(9, message) for message in as_json])
+    wanted = kept_reader(registry, "json_schema", time_field="created_at").read(
+        [framed(9, message) for message in as_json]
+    )
     assert (found.rows, list(found.texts), reasons(found)) == (
         wanted.rows,
         list(wanted.texts),
@@ -249,7 +268,7 @@ def test_what_strangers_write_becomes_a_dead_letter(registry: OwnRegistry, case:
 def test_no_bytes_do_more_than_become_a_dead_letter(registry: OwnRegistry, value: bytes) -> None:
     numbers = [registry.add("posts-value", POST), registry.add("tree-value", TREE), register(registry)]
     for encoding, number in (("avro", numbers[0]), ("avro", numbers[1]), ("protobuf", numbers[2])):
-        found = reader(registry, encoding).read([framed(number, value), value])
+        found = kept_reader(registry, encoding).read([framed(number, value), value])
         assert len(found.rows) + len(found.unreadable) == 2
 
 
@@ -337,6 +356,7 @@ _PROTO = _file(
 )
 
 
+@cache
 def _post_class() -> Any:
     pool = DescriptorPool()
     pool.Add(FileDescriptorProto.FromString(TIMESTAMP.serialized_pb))
@@ -351,22 +371,21 @@ def register(registry: OwnRegistry) -> int:
 @given(st.lists(st.tuples(st.integers(1, 1 << 40), st.text()), min_size=1, max_size=40))
 def test_protobuf_is_read_as_its_json(registry: OwnRegistry, rows: list[tuple[int, str]]) -> None:
     made = _post_class()
-    options = {"use.deprecated.format": False, "skip.known.types": True}
-    serialize = ProtobufSerializer(made, SchemaRegistryClient({"url": registry.url}), options)
+    serialize = protobuf_serializer(registry)
     messages = []
     for number, text in rows:
         message = made(id=number, text=text, raw=b"a", replies=[made(text="a reply")])
         message.created_at.seconds = number % 1_000_000
         messages.append(serialize(message, CONTEXT))
-    found = reader(registry, "protobuf", time_field="created_at").read(messages)
+    found = kept_reader(registry, "protobuf", time_field="created_at").read(messages)
     as_json = [json.dumps({"id": number, "text": text}).encode() for number, text in rows]
-    wanted = reader(registry, "json_schema").read([framed(1, message) for message in as_json])
+    wanted = kept_reader(registry, "json_schema").read([framed(1, message) for message in as_json])
     assert (found.rows, list(found.texts)) == (wanted.rows, list(wanted.texts))
     assert found.id_hashes.tolist() == wanted.id_hashes.tolist()
     assert found.times_ms.tolist() == [number % 1_000_000 * 1000 for number, _ in rows]
-    raw = reader(registry, "protobuf", text_field=["raw"]).read(messages)
+    raw = kept_reader(registry, "protobuf", text_field="raw").read(messages)
     assert set(reasons(raw)) == {"not_text"}
-    reply = reader(registry, "protobuf", text_field=["replies[0].text"]).read(messages)
+    reply = kept_reader(registry, "protobuf", text_field="replies[0].text").read(messages)
     assert set(reply.texts) == {"a reply"}
 
 
