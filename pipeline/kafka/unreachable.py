@@ -14,13 +14,8 @@ _OF_TOKENS = (
 )
 _OF_AWS = "the role of this machine; check that it may do kafka-cluster:Connect there"
 # Each key is a regular expression that is searched in all reports of the client; the first match wins.
-# The causes in _CERTAIN do not go away by waiting, those in _MAY_PASS may.
-_REFUSED_LOGIN = "authentication failed|authenticationfailed|invalid credentials"
-_CERTAIN = {
-    _REFUSED_LOGIN: "refused {login}",
-    "unsupported sasl|unsupportedsasl|not enabled in the server|unsupported mechanism": (
-        "does not offer {mechanism}; set kafka.security.mechanism to one that it offers"
-    ),
+_REPLACED = {
+    "authentication failed|authenticationfailed|invalid credentials": "refused {login}",
     # A TLS "alert" comes from the broker, so it is about our certificate.
     "alert certificate|alert bad certificate|alert unknown ca": (
         "{shown}; set kafka.security.certificate_file and key_file to one of an authority that it trusts"
@@ -29,6 +24,13 @@ _CERTAIN = {
     "hostname mismatch|ip address mismatch|certificate is not valid for|certificate verify failed": (
         "its TLS certificate is not trusted; set kafka.security.ca_file to the authority that signed it, "
         "and use the host name the certificate is for"
+    ),
+}
+"""Secrets and certificates: somebody may replace them while the process runs."""
+# These do not go away by waiting, those in _MAY_PASS may.
+_CERTAIN = _REPLACED | {
+    "unsupported sasl|unsupportedsasl|not enabled in the server|unsupported mechanism": (
+        "does not offer {mechanism}; set kafka.security.mechanism to one that it offers"
     ),
     "wrong version number|handshake failed|record layer|packet length too long": (
         "the TLS handshake fails; kafka.security.protocol is {protocol}, check that this port speaks TLS"
@@ -75,8 +77,7 @@ def unreachable(settings: KafkaSettings, reports: Sequence[str]) -> BrokerError:
     signs = _signs_in(reports)
     if signs is not None:
         advice = (_CERTAIN | _MAY_PASS)[signs]
-        if signs == _REFUSED_LOGIN:
-            # Somebody may replace the secret.
+        if signs in _REPLACED:
             return FatalError(f"{where}: {advice.format(**words)}", denied=True)
         return BrokerError(f"{where}: {advice.format(**words)}", retryable=signs in _MAY_PASS)
     last = " ".join(reports[-1].split())[:200] if reports else "no answer"

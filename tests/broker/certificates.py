@@ -49,8 +49,10 @@ def need_openssl() -> None:
     need("openssl", "openssl", "OpenSSL")
 
 
-def make_certificates(folder: Path) -> Certificates:
+def make_certificates(folder: Path, issuer: str = "test-ca") -> Certificates:
     """Certificates for localhost and 127.0.0.1, written into the folder with the openssl command.
+
+    issuer: name of the authority; a client that trusts another one of the same name shows that one's certificate too
 
     raises: NoBrokerError where that is missing
     """
@@ -62,7 +64,7 @@ def make_certificates(folder: Path) -> Certificates:
     (folder / "serial").write_text("01\n")
     authority, key = folder / "ca.pem", folder / "ca.key"
     authority_key = ["-newkey", "rsa:2048", "-nodes", "-keyout", key]
-    _openssl("req", "-x509", *authority_key, "-out", authority, "-days", 30, "-subj", "/CN=test-ca")
+    _openssl("req", "-x509", *authority_key, "-out", authority, "-days", 30, "-subj", f"/CN={issuer}")
 
     def signed(name: str, subject: str, start: str, end: str, password: str = "") -> Path:
         leaf_key, request, leaf = folder / f"{name}.key", folder / f"{name}.csr", folder / f"{name}.crt"
