@@ -84,6 +84,11 @@ def unreachable(settings: KafkaSettings, reports: Sequence[str]) -> BrokerError:
     return BrokerError(f"{where}: cannot be reached ({last}); check kafka.bootstrap", retryable=True)
 
 
+def is_refused(report: str) -> bool:
+    """Whether a client says that a login or a certificate is refused, which somebody may replace."""
+    return _signs_in([report]) in _REPLACED
+
+
 def is_plain(reports: Sequence[str]) -> bool:
     """Whether these reports name a cause that a few more seconds seldom remove. A broker that is starting may
     close connections for a while, so a closed connection does not count."""

@@ -34,6 +34,7 @@ from twinsieve.pipeline.kafka.kafka_python.patches import (
     raise_refused_settings,
 )
 from twinsieve.pipeline.kafka.kafka_python.reading import committed_of, offset_and_metadata
+from twinsieve.pipeline.kafka.unreachable import is_refused
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 RETRY_S = 10.0
@@ -285,6 +286,8 @@ class PythonAdmin(KafkaAdmin):
                 # It was accepted when this client was made.
                 raise FatalError(f"{doing}: the broker refuses the login now", denied=True) from error
             except errors.KafkaError as error:
+                if isinstance(error, errors.KafkaConnectionError) and is_refused(str(error)):
+                    raise FatalError(f"{doing}: {_problem(error)}", denied=True) from error
                 missing = isinstance(error, errors.UnknownTopicOrPartitionError)
                 # If a leader disappears from the metadata between two requests, the client reports it as
                 # unknown, an error that is not retryable. The next metadata contain the new leader, so retry.
