@@ -11,22 +11,23 @@ from __future__ import annotations
 import io
 import json
 from base64 import b64encode
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterable
 from datetime import date, time
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from twinsieve.pipeline.broker.records import AbortableError
-from twinsieve.pipeline.registry.framing import invalid_value, unframed
-from twinsieve.pipeline.registry.schemas import INSTALL, Readers, Registry, SchemaError
-from twinsieve.stages.errors import UsageError
+import fastavro
+from confluent_kafka.schema_registry import Schema as RegisteredSchema
+
+from twinsieve.pipeline.registry.registered import LeftoverError, Reader
+from twinsieve.pipeline.registry.schemas import SchemaError
 
 _MAX_LEVELS = 64
 """How deep named types may lie in one another."""
 _MAX_TYPES = 10_000
 _TOO_DEEP = {"type": "fixed", "name": "nested_too_deeply", "size": 1 << 40}
-"""In place of a type that lies deeper: no value has so many bytes."""
+"""Stands for a type that lies deeper. It asks for more bytes than a message has, so that reading fails."""
 _KEPT = ("type", "name", "symbols", "size", "logicalType", "precision", "scale")
 """What decides how a value without parts is read."""
 _LEAST_BYTES = {"null": 0, "float": 4, "double": 8}
@@ -35,73 +36,38 @@ Schema = Any
 """A type of Avro: a name, an object, or a list of the types of a union."""
 
 
-class AvroValues:
-    """Reads values of Avro whose schemas a registry holds.
+class Avro:
+    """The form Avro. wanted: names of the fields of a message that are read"""
 
-    wanted: names of the fields of a message that are read
-    raises: UsageError if a package is missing
-    """
+    title, kind = "Avro", "AVRO"
+    text: str | None = None
 
-    def __init__(self, registry: Registry, wanted: Collection[str]) -> None:
-        try:
-            import fastavro
-        except ImportError as error:
-            raise UsageError(f"input.encoding: a package for Avro is missing; {INSTALL}") from error
-        self._fastavro: Any = fastavro
-        self._registry = registry
+    def __init__(self, wanted: Collection[str]) -> None:
         self._wanted = frozenset(wanted)
-        self._readers = Readers(self._reader)
 
-    def decode(self, message: bytes | None) -> Any:
-        """The document of a message, with no more than the wanted fields. raises: UnreadableError;
-        AbortableError if the registry does not answer"""
-        number, value = unframed(message)
-        read = self._readers.of(number)
-        stream = io.BytesIO(value)
-        try:
-            document = read(stream)
-        except MemoryError:
-            raise
-        except Exception as error:
-            # Damaged bytes give errors of any kind, and their texts may show what stands in the message.
-            raise invalid_value("Avro", number, type(error).__name__) from error
-        left = len(value) - stream.tell()
-        if left:
-            raise invalid_value("Avro", number, f"{left:,} bytes left")
-        return document
-
-    def _reader(self, number: int) -> Callable[[io.BytesIO], Any]:
-        """What reads values of this schema. raises: SchemaError; AbortableError"""
-        found = self._registry.schema(number)
-        if found.schema_type not in (None, "AVRO"):
-            raise SchemaError(f"schema {number} is {found.schema_type}, not AVRO")
+    def reader(self, schema: RegisteredSchema, imports: Iterable[tuple[str, RegisteredSchema]]) -> Reader:
+        """What reads values of this schema, with the wanted fields alone. raises: as `Form.reader`"""
         known: dict[str, Schema] = {}
-        try:
-            whole = self._parsed(found, known, set())
-            writer = unfolded(whole, known)
-            least_bytes(writer, {})
-            reader = unfolded(_only(whole, self._wanted), known)
-            parsed, resolved = (self._fastavro.parse_schema(each) for each in (writer, reader))
-        except (SchemaError, AbortableError):
-            raise
-        except Exception as error:
-            # It was not checked by every registry, and fastavro raises what its parts raise.
-            raise SchemaError(f"schema {number} is no schema of Avro ({type(error).__name__})") from error
+        for _, imported in imports:
+            fastavro.parse_schema(json.loads(imported.schema_str or ""), known)
+        whole = fastavro.parse_schema(json.loads(schema.schema_str or ""), known)
+        writer = unfolded(whole, known)
+        least_bytes(writer, {})
+        reader = unfolded(_only(whole, self._wanted), known)
+        parsed, resolved = map(fastavro.parse_schema, (writer, reader))
         # Without a second schema it is faster.
         projection = None if reader == writer else resolved
-        read = self._fastavro.schemaless_reader
-        if has_other_values(reader):
-            return lambda stream: plain(read(stream, parsed, projection))
-        return lambda stream: read(stream, parsed, projection)
+        has_others = has_other_values(reader)
 
-    def _parsed(self, found: Any, known: dict[str, Schema], seen: set[tuple[str, int]]) -> Schema:
-        """A schema with full names. known: gets its named types, after those of the schemas it refers to"""
-        for reference in found.references or ():
-            at = (reference.subject, reference.version)
-            if at not in seen:
-                seen.add(at)
-                self._parsed(self._registry.version(*at), known, seen)
-        return self._fastavro.parse_schema(json.loads(found.schema_str), known)
+        def read(value: bytes) -> Any:
+            stream = io.BytesIO(value)
+            document = fastavro.schemaless_reader(stream, parsed, projection)
+            left = len(value) - stream.tell()
+            if left:
+                raise LeftoverError(f"{left:,} bytes left")
+            return plain(document) if has_others else document
+
+        return read
 
 
 def unfolded(schema: Schema, known: dict[str, Schema]) -> Schema:

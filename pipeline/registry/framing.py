@@ -26,8 +26,3 @@ def unframed(message: bytes | None) -> tuple[int, bytes]:
             DeadLetterReason.NO_SCHEMA, "does not begin with a zero byte and the id of a schema"
         )
     return int.from_bytes(message[1:_HEAD], "big"), message[_HEAD:]
-
-
-def invalid_value(form: str, number: int, why: str) -> UnreadableError:
-    """What is wrong with a value that does not fit its schema. form: of the value, such as Avro"""
-    return UnreadableError(DeadLetterReason.INVALID_VALUE, f"is no {form} of schema {number} ({why})")

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterable
 from importlib import import_module
 from typing import Any
 
-from twinsieve.pipeline.broker.records import AbortableError
-from twinsieve.pipeline.registry.framing import invalid_value, unframed
-from twinsieve.pipeline.registry.schemas import INSTALL, Readers, Registry, SchemaError
-from twinsieve.stages.errors import UsageError
+from confluent_kafka.schema_registry import Schema
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message_factory import GetMessageClass
 
-_SERIALIZED = "serialized"
+from twinsieve.pipeline.registry.registered import Reader
+from twinsieve.pipeline.registry.schemas import SchemaError
+
 _MOST_INDEXES = 32
 _MOST_SHIFTS = 35
 _BUILT_IN = re.compile(r"(google/protobuf|google/type|confluent)/([a-z_]{1,40}(?:/[a-z_]{1,40})?)\.proto")
@@ -30,47 +33,47 @@ _MODULES = {
 }
 
 
-class ProtobufValues:
-    """Reads values of Protobuf whose schemas a registry holds.
+class Protobuf:
+    """The form Protobuf. wanted: names of the fields of a message that are read"""
 
-    wanted: names of the fields of a message that are read
-    raises: UsageError if a package is missing
-    """
+    title, kind = "Protobuf", "PROTOBUF"
+    text: str | None = "serialized"
 
-    def __init__(self, registry: Registry, wanted: Collection[str]) -> None:
-        try:
-            from google.protobuf import json_format
-        except ImportError as error:
-            raise UsageError(f"input.encoding: a package for Protobuf is missing; {INSTALL}") from error
-        self._to_dict = json_format.MessageToDict
-        self._registry = registry
+    def __init__(self, wanted: Collection[str]) -> None:
         self._wanted = frozenset(wanted)
-        self._files = Readers(self._file)
 
-    def decode(self, message: bytes | None) -> Any:
-        """The document of a message: the wanted fields, and defaults of others. A field that is not set
-        has its default too, unless its schema can tell that it is not set.
-
-        raises: UnreadableError; AbortableError if the registry does not answer
+    def reader(self, schema: Schema, imports: Iterable[tuple[str, Schema]]) -> Reader:
+        """What reads values of this schema: the wanted fields, and defaults of others. A wanted field that is
+        not set has its default too, unless its schema can tell that it is not set. raises: as `Form.reader`
         """
-        number, value = unframed(message)
-        made_of = self._files.of(number)
-        try:
+        pool, added = DescriptorPool(), set[str]()
+        for name, imported in imports:
+            _add(pool, _file(imported, name), added)
+        file = _file(schema, "value.proto")
+        _add(pool, file, added)
+        classes: dict[tuple[int, ...], Any] = {}
+
+        def class_of(indexes: tuple[int, ...]) -> Any:
+            if indexes not in classes:
+                name, inside = file.package, file.message_type
+                for index in indexes:
+                    name, inside = f"{name}.{inside[index].name}", inside[index].nested_type
+                classes[indexes] = GetMessageClass(pool.FindMessageTypeByName(name.removeprefix(".")))
+            return classes[indexes]
+
+        def read(value: bytes) -> Any:
             indexes, begin = indexes_of(value)
-            made = made_of(indexes)()
+            made = class_of(indexes)()
             made.ParseFromString(value[begin:])
             return self._document(made)
-        except MemoryError:
-            raise
-        except Exception as error:
-            # Damaged bytes give errors of any kind, and their texts may show what stands in the message.
-            raise invalid_value("Protobuf", number, type(error).__name__) from error
+
+        return read
 
     def _document(self, made: Any) -> dict[str, Any]:
         for field, _ in made.ListFields():
             if field.name not in self._wanted:
                 made.ClearField(field.name)
-        document: dict[str, Any] = self._to_dict(
+        document: dict[str, Any] = MessageToDict(
             made, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
         )
         for field in made.DESCRIPTOR.fields:
@@ -79,57 +82,26 @@ class ProtobufValues:
                 document[field.name] = {"base64": document[field.name]}
         return document
 
-    def _file(self, number: int) -> Callable[[tuple[int, ...]], Any]:
-        """What gives the class of each message of a schema. raises: SchemaError; AbortableError"""
-        from google.protobuf.descriptor_pool import DescriptorPool
-        from google.protobuf.message_factory import GetMessageClass
 
-        found = self._registry.schema(number, _SERIALIZED)
-        if found.schema_type != "PROTOBUF":
-            raise SchemaError(f"schema {number} is {found.schema_type or 'AVRO'}, not PROTOBUF")
-        pool = DescriptorPool()
-        try:
-            file = self._added(pool, found, f"{number}.proto", set())
-        except (SchemaError, AbortableError):
-            raise
-        except Exception as error:
-            raise SchemaError(f"schema {number} is no schema of Protobuf ({type(error).__name__})") from error
-        classes: dict[tuple[int, ...], Any] = {}
-
-        def made_of(indexes: tuple[int, ...]) -> Any:
-            if indexes not in classes:
-                name, inside = file.package, file.message_type
-                for index in indexes:
-                    name, inside = f"{name}.{inside[index].name}", inside[index].nested_type
-                classes[indexes] = GetMessageClass(pool.FindMessageTypeByName(name.removeprefix(".")))
-            return classes[indexes]
-
-        return made_of
-
-    def _added(self, pool: Any, found: Any, name: str, seen: set[str]) -> Any:
-        """The descriptor of a file, which `pool` gets after those of the files that it imports."""
-        from google.protobuf.descriptor_pb2 import FileDescriptorProto
-
-        for reference in found.references or ():
-            if reference.name not in seen:
-                seen.add(reference.name)
-                imported = self._registry.version(reference.subject, reference.version, _SERIALIZED)
-                self._added(pool, imported, reference.name, seen)
-        file = FileDescriptorProto.FromString(b64decode(found.schema_str, validate=True))
-        file.name = name
-        for imported_name in file.dependency:
-            _add_built_in(pool, imported_name, seen)
-        pool.Add(file)
-        return file
+def _file(schema: Schema, name: str) -> FileDescriptorProto:
+    file = FileDescriptorProto.FromString(b64decode(schema.schema_str or "", validate=True))
+    file.name = name
+    return file
 
 
-def _add_built_in(pool: Any, name: str, seen: set[str]) -> None:
-    """Add a file that comes with the packages. raises: SchemaError if there is none of this name"""
-    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+def _add(pool: DescriptorPool, file: FileDescriptorProto, added: set[str]) -> None:
+    """Add a file to a pool, after the files that it imports. added: names of the files that are there already
 
-    if name in seen:
-        return
-    seen.add(name)
+    raises: SchemaError if one is neither there nor a part of an installed package
+    """
+    for name in file.dependency:
+        if name not in added:
+            _add(pool, _built_in(name), added)
+    added.add(file.name)
+    pool.Add(file)
+
+
+def _built_in(name: str) -> FileDescriptorProto:
     found = _BUILT_IN.fullmatch(name)
     if found is None:
         raise SchemaError("it imports a file that is not among its references")
@@ -137,10 +109,7 @@ def _add_built_in(pool: Any, name: str, seen: set[str]) -> None:
         module = import_module(f"{_MODULES[found[1]]}.{found[2].replace('/', '.')}_pb2")
     except ImportError as error:
         raise SchemaError(f"it imports {name}, which no installed package has") from error
-    file = FileDescriptorProto.FromString(module.DESCRIPTOR.serialized_pb)
-    for imported in file.dependency:
-        _add_built_in(pool, imported, seen)
-    pool.Add(file)
+    return FileDescriptorProto.FromString(module.DESCRIPTOR.serialized_pb)
 
 
 def indexes_of(value: bytes) -> tuple[tuple[int, ...], int]:

@@ -1,33 +1,22 @@
-"""The schemas of a registry, each asked for once, by confluent-kafka's own client."""
+"""Asks a registry for schemas, by confluent-kafka's own client."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
-from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason, UnreadableError
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient, SchemaRegistryError
+
 from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.broker.records import AbortableError
 from twinsieve.pipeline.settings.model import RegistrySettings
 from twinsieve.pipeline.settings.secret_files import secret_text
-from twinsieve.stages.errors import UsageError
 
-if TYPE_CHECKING:
-    from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-
-INSTALL = "install it: pip install 'twinsieve[registry]'"
 _ANSWER_S = 5.0
-_UNKNOWN_S = 30.0
-"""For how long an unknown id is not asked for again: strangers may write any number."""
-_MOST_UNKNOWN = 1_000
-_MOST_SCHEMAS = 1_000
 _NOT_FOUND = 404
 _LOGIN_REFUSED = (401, 403)
 _DETAIL = 200
-Reader = TypeVar("Reader")
-Clock = Callable[[], float]
 
 
 class SchemaError(Exception):
@@ -35,22 +24,13 @@ class SchemaError(Exception):
 
 
 class Registry:
-    """A client that is made again after an error, with secrets and certificates as their files are then.
-
-    raises: UsageError if its package is missing
-    """
+    """A client that is made again after an error, with secrets and certificates as their files are then."""
 
     def __init__(self, settings: RegistrySettings) -> None:
         self._settings = settings
         self._client: SchemaRegistryClient | None = None
-        try:
-            import confluent_kafka.schema_registry  # noqa: F401 (whether it can be used)
-        except ImportError as error:
-            raise UsageError(
-                f"input.encoding: a package for a schema registry is missing; {INSTALL}"
-            ) from error
 
-    def schema(self, number: int, form: str | None = None) -> Schema:
+    def schema(self, number: int, form: str | None) -> Schema:
         """The schema with this id.
 
         form: of its text, None as it was registered
@@ -59,8 +39,20 @@ class Registry:
         found: Schema = self._asked(f"schema {number}", lambda client: client.get_schema(number, fmt=form))
         return found
 
-    def version(self, subject: str, version: int, form: str | None = None) -> Schema:
-        """A schema that another one refers to. raises: as `schema`"""
+    def imports(self, schema: Schema, form: str | None) -> Iterator[tuple[str, Schema]]:
+        """All schemas that a schema refers to, each once, with the name in the reference. What a schema needs
+        comes before it. form, raises: as `schema`"""
+        yield from self._imports(schema, form, set())
+
+    def _imports(self, schema: Any, form: str | None, seen: set[object]) -> Iterator[tuple[str, Schema]]:
+        for reference in schema.references or ():
+            if reference.name not in seen:
+                seen.add(reference.name)
+                imported = self._version(reference.subject, reference.version, form)
+                yield from self._imports(imported, form, seen)
+                yield reference.name, imported
+
+    def _version(self, subject: str, version: int, form: str | None) -> Schema:
         what = f"version {version} of subject {printable(subject)}"
         found: Schema = self._asked(
             what, lambda client: client.get_version(subject, version, deleted=True, fmt=form).schema
@@ -68,8 +60,6 @@ class Registry:
         return found
 
     def _asked(self, what: str, ask: Callable[[Any], Any]) -> Any:
-        from confluent_kafka.schema_registry import SchemaRegistryError
-
         # Addresses are not shown whole in errors, as they may hold a login.
         where = ", ".join(urlsplit(url.strip()).netloc for url in (self._settings.url or "").split(","))
         try:
@@ -93,8 +83,6 @@ class Registry:
             ) from error
 
     def _connected(self) -> SchemaRegistryClient:
-        from confluent_kafka.schema_registry import SchemaRegistryClient
-
         settings = self._settings
         options: dict[str, Any] = {"url": settings.url, "timeout": _ANSWER_S, "max.retries": 0}
         if settings.username is not None:
@@ -104,38 +92,3 @@ class Registry:
             if getattr(settings, name) is not None:
                 options[f"ssl.{option}.location"] = getattr(settings, name)
         return SchemaRegistryClient(options)
-
-
-class Readers(Generic[Reader]):
-    """What reads the values of each schema, made once.
-
-    make: of the id of a schema; raises SchemaError for one that cannot be used
-    """
-
-    def __init__(self, make: Callable[[int], Reader], now_s: Clock = time.monotonic) -> None:
-        self._make = make
-        self._now_s = now_s
-        self._made: dict[int, Reader] = {}
-        self._refused: dict[int, tuple[float, str]] = {}
-
-    def of(self, number: int) -> Reader:
-        """The reader of this schema. raises: UnreadableError for one that cannot be used; as `make`"""
-        made = self._made.get(number)
-        if made is not None:
-            return made
-        until_s, why = self._refused.get(number, (0.0, ""))
-        if self._now_s() >= until_s:
-            try:
-                made = self._make(number)
-            except SchemaError as error:
-                why = str(error)
-                if len(self._refused) >= _MOST_UNKNOWN:
-                    self._refused.clear()
-                self._refused[number] = (self._now_s() + _UNKNOWN_S, why)
-            else:
-                if len(self._made) >= _MOST_SCHEMAS:
-                    self._made.clear()
-                self._made[number] = made
-                self._refused.pop(number, None)
-                return made
-        raise UnreadableError(DeadLetterReason.UNKNOWN_SCHEMA, f"is of a schema that cannot be used: {why}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Protocol
 
-from twinsieve.pipeline.registry.schemas import Registry
 from twinsieve.pipeline.settings.model import InputSettings
+from twinsieve.stages.errors import UsageError
 
 
 class Values(Protocol):
@@ -25,12 +25,24 @@ def values_of(source: InputSettings, wanted: Collection[str]) -> Values | None:
     wanted: names of the fields of a message that are read
     raises: UsageError if a package is missing
     """
-    if source.encoding == "avro":
-        from twinsieve.pipeline.registry.avro import AvroValues
+    if source.encoding not in ("avro", "protobuf"):
+        return None
+    try:
+        from twinsieve.pipeline.registry.registered import Form, RegisteredValues
+        from twinsieve.pipeline.registry.schemas import Registry
 
-        return AvroValues(Registry(source.registry), wanted)
-    if source.encoding == "protobuf":
-        from twinsieve.pipeline.registry.protobuf import ProtobufValues
+        form: Form
+        if source.encoding == "avro":
+            from twinsieve.pipeline.registry.avro import Avro
 
-        return ProtobufValues(Registry(source.registry), wanted)
-    return None
+            form = Avro(wanted)
+        else:
+            from twinsieve.pipeline.registry.protobuf import Protobuf
+
+            form = Protobuf(wanted)
+    except ImportError as error:
+        raise UsageError(
+            f"input.encoding: {source.encoding} needs the package {error.name}; in a checkout: "
+            "pip install '.[registry]'"
+        ) from error
+    return RegisteredValues(Registry(source.registry), form)
