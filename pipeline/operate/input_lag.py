@@ -20,7 +20,7 @@ class InputLag:
 
     committed: offset up to which everything came out; None if no worker has ever committed one in this topic
     end: last stable offset; None where no leader tells it
-    written: offset behind all that was written, in open transactions too; at least `end`, None as there
+    open_at: offset of the oldest open transaction, behind which nobody can read; None if none is open
     worker: name of the member that has the partition; None if nobody has it
     recreated: whether the committed offset is of an earlier topic of the same name, which was deleted; all of
         the new topic waits then
@@ -28,16 +28,9 @@ class InputLag:
 
     committed: int | None
     end: int | None
-    written: int | None
+    open_at: int | None
     worker: str | None
     recreated: bool
-
-    @property
-    def open_at(self) -> int | None:
-        """Offset of the oldest open transaction, behind which nobody can read; None if none is open."""
-        if self.end is None or self.written is None:
-            return None
-        return self.end if self.end < self.written else None
 
 
 def input_lags(
@@ -65,8 +58,8 @@ def input_lags(
         old = _is_of_another(committed.get(at), infos[at.topic])
         offset = committed[at].offset if at in committed and not old else None
         end = ends.get(at)
-        high = None if end is None else max(end, written[at])
-        found[at] = InputLag(offset, end, high, owner.get(at), old)
+        open_at = end if end is not None and end < written[at] else None
+        found[at] = InputLag(offset, end, open_at, owner.get(at), old)
     return found
 
 

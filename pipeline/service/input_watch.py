@@ -63,8 +63,8 @@ class InputWatch:
         self._arrivals: dict[Partition, Arrivals] = {}
         self._ends: dict[Partition, int] = {}
         self._begun: dict[Partition, int] = {}
-        self._open: dict[Partition, tuple[int, float]] = {}
-        """Offset of the oldest open transaction, and the time of the query that first showed it."""
+        self._open: dict[tuple[Partition, int | None], float] = {}
+        """By the offset of the oldest open transaction: the time of the query that first showed it."""
 
     def look(self, admin: Admin) -> None:
         """Query the broker and set the gauges. raises: BrokerError"""
@@ -74,19 +74,14 @@ class InputWatch:
         self._ends = {at: self._ends.get(at, 0) if lag.end is None else lag.end for at, lag in lags.items()}
         unplaced = [at for at, lag in lags.items() if lag.committed is None]
         begins = self._begins(admin, unplaced, lags)
-        self._open = {
-            at: seen
-            if (seen := self._open.get(at)) is not None and seen[0] == lag.open_at
-            else (lag.open_at, now_s)
-            for at, lag in lags.items()
-            if lag.open_at is not None
-        }
+        opened = [(at, lag.open_at) for at, lag in lags.items() if lag.open_at is not None]
+        self._open = {each: self._open.get(each, now_s) for each in opened}
         waiting = {}
         for at, lag in lags.items():
             end, committed = self._ends[at], begins[at] if lag.committed is None else lag.committed
             oldest_s = self._arrivals.setdefault(at, Arrivals()).oldest_s(now_s, end, committed)
-            open_s = self._open[at][1] if at in self._open else None
-            waiting[at] = Waiting(end, max(0, end - committed), oldest_s, lag.worker is not None, open_s)
+            opened_s = self._open.get((at, lag.open_at))
+            waiting[at] = Waiting(end, max(0, end - committed), oldest_s, lag.worker is not None, opened_s)
         self._arrivals = {at: self._arrivals[at] for at in lags}
         self._metrics.set_input(waiting, now_s)
 

@@ -82,14 +82,14 @@ class Waiting(NamedTuple):
     end: its end offset; lag: offsets between the committed offset and the end
     since_s: monotonic time of the query that first showed the oldest message which has not come out; None if
         all came out; has_worker: whether a worker has the partition
-    open_s: the same time for the oldest transaction that is open in the partition; None if none is
+    opened_s: the same time for the oldest transaction that is open in the partition; None if none is
     """
 
     end: int
     lag: int
     since_s: float | None
     has_worker: bool
-    open_s: float | None = None
+    opened_s: float | None = None
 
 
 class MetricKind(NamedTuple, Generic[Made]):
@@ -450,7 +450,7 @@ class Metrics:
         self.lag.set({labels[at]: each.lag for at, each in waiting.items()})
         self.input_end.set({labels[at]: each.end for at, each in waiting.items()})
         self.oldest_waiting.set({labels[at]: partial(age, each.since_s) for at, each in waiting.items()})
-        self.open_transaction.set({labels[at]: partial(age, each.open_s) for at, each in waiting.items()})
+        self.open_transaction.set({labels[at]: partial(age, each.opened_s) for at, each in waiting.items()})
 
     def set_foreign_members(self, count: int | None) -> None:
         """Set the number of foreign members of the app's groups; None: unknown."""
