@@ -28,7 +28,7 @@ class MemoryGroups:
         self._folder = folder
 
     def within(self, limit_bytes: int) -> list[str]:
-        """Words in front of a command, which then may have so much memory."""
+        """Words to put in front of a command, so that its process may use no more memory than this."""
         return ["sh", "-c", _ENTER, "sh", str(self._folder), str(limit_bytes)]
 
     @property

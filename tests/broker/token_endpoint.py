@@ -6,21 +6,19 @@ import base64
 import functools
 import json
 import subprocess
-import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote_plus
 
 from tests.broker.certificates import need_openssl
+from tests.broker.own_server import Asked, OwnServer, Told
 
 AUDIENCE, ISSUER = "kafka", "https://issuer.example"
 
 
-class TokenEndpoint:
+class TokenEndpoint(OwnServer):
     """Gives tokens of `life_s` to the client `user` with `secret`, signed with RS256.
 
     answers: what it sends in place of a token, as a status and a body; raises ConnectionError: nothing at all
@@ -34,58 +32,24 @@ class TokenEndpoint:
         self.forms: list[dict[str, list[str]]] = []
         self.answers: Callable[[], tuple[int, bytes]] | None = None
         self._folder = folder
-        endpoint = self
+        super().__init__(self._told)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
-                endpoint.forms.append(parse_qs(self.rfile.read(length).decode()))
-                try:
-                    status, body = endpoint._answer(self.headers.get("Authorization", ""))
-                except ConnectionError:
-                    return
-                self._send(status, body)
-
-            def do_GET(self) -> None:
-                self._send(200, endpoint._keys())
-
-            def _send(self, status: int, body: bytes) -> None:
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Location", f"{endpoint.address}/elsewhere")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def handle(self) -> None:
-                with suppress(ConnectionError):  # a client that waits no longer
-                    super().handle()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+    def _told(self, asked: Asked) -> Told:
+        if asked.method == "POST":
+            self.forms.append(parse_qs(asked.body.decode()))
+            status, body = self._answer(asked.headers.get("Authorization", ""))
+        else:
+            status, body = 200, self._keys()
+        elsewhere = {"Content-Type": "application/json", "Location": f"{self.address}/elsewhere"}
+        return Told(status, body, elsewhere)
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/token"
+        return f"{self.url}/token"
 
     @property
     def keys_address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/keys"
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    def __enter__(self) -> TokenEndpoint:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        return f"{self.url}/keys"
 
     def _answer(self, login: str) -> tuple[int, bytes]:
         if self.answers is not None:

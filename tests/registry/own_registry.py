@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from tests.broker.own_server import Asked, OwnServer, Told
 
-class OwnRegistry:
+_TYPE = "application/vnd.schemaregistry.v1+json"
+
+
+class OwnRegistry(OwnServer):
     """Holds schemas under ids from 1 on.
 
     login: a name and a password that it wants; None: it wants none
@@ -28,40 +29,7 @@ class OwnRegistry:
         self.asked: list[str] = []
         self._schemas: list[dict[str, Any]] = []
         self._subjects: dict[str, list[int]] = {}
-        registry = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self._answer({})
-
-            def do_POST(self) -> None:
-                self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-
-            def _answer(self, body: dict[str, Any]) -> None:
-                registry.asked.append(self.path)
-                path = [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
-                status, told = registry._answer(path, body, self.headers.get("Authorization", ""))
-                content = json.dumps(told).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def handle(self) -> None:
-                with suppress(ConnectionError):  # a client that waits no longer
-                    super().handle()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        super().__init__(self._told)
 
     def add(self, subject: str, schema: object, kind: str = "AVRO", references: Any = ()) -> int:
         """The id of a schema that is registered under a subject. schema: text, or what becomes JSON"""
@@ -74,6 +42,13 @@ class OwnRegistry:
         if number not in versions:
             versions.append(number)
         return number
+
+    def _told(self, asked: Asked) -> Told:
+        self.asked.append(asked.path)
+        path = [unquote(part) for part in urlsplit(asked.path).path.strip("/").split("/")]
+        body = json.loads(asked.body or b"{}")
+        status, told = self._answer(path, body, asked.headers.get("Authorization", ""))
+        return Told(status, json.dumps(told).encode(), {"Content-Type": _TYPE})
 
     def _answer(self, path: list[str], body: dict[str, Any], login: str) -> tuple[int, Any]:
         if self.login is not None:
@@ -101,13 +76,3 @@ class OwnRegistry:
             return 404, {"error_code": 40402, "message": "Version not found"}
         number = versions[version - 1]
         return 200, {"subject": subject, "version": version, "id": number, **self._schemas[number - 1]}
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -12,10 +12,9 @@ from tests.calling import Run, setting
 from tests.memory.broker import MemoryCluster
 from tests.registry import posts
 from tests.registry.own_registry import OwnRegistry
-from tests.service.running import Service, came_out, patient_cluster, wait_for
+from tests.service.running import Service, came_out, patient_cluster, small, wait_for
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Messages, Partition
-from twinsieve.pipeline.settings.model import Settings
 
 TEXTS = [
     "今天武汉下雨了，大家出门记得带伞",
@@ -35,21 +34,6 @@ def cluster() -> MemoryCluster:
     cluster = patient_cluster()
     cluster.create(NewTopic("posts", 1))
     return cluster
-
-
-def _settings(folder: Path, source: dict[str, object]) -> Settings:
-    return Settings.model_validate(
-        {
-            "app": "t",
-            "input": {"topics": ["posts"], **source},
-            "near": {"window": {"messages": 100}},
-            "exact": {"window": {"messages": 100}},
-            "kafka": {"idle_report": "50ms"},
-            "topics": {"auto_create": True},
-            "state": {"dir": str(folder)},
-            "http": {"listen": "none"},
-        }
-    )
 
 
 def _write(cluster: MemoryCluster, values: list[bytes]) -> None:
@@ -73,7 +57,7 @@ def test_messages_go_out_as_they_came(
         for number, text in enumerate(TEXTS)
     ]
     _write(cluster, [*values, b"{}"])
-    service = Service(_settings(tmp_path, posts.settings(registry, encoding)), cluster)
+    service = Service(small(tmp_path, posts.settings(registry, encoding)), cluster)
     wait_for(lambda: came_out(cluster, "posts.unique", "posts.duplicates", "posts.dead") == 4, "all")
     service.end()
     assert _values(cluster, "posts.unique") == values[:2]
@@ -87,7 +71,7 @@ def test_messages_wait_while_the_registry_does_not_answer(
     write = posts.writer(registry, "avro")
     _write(cluster, [write(orjson.dumps({"id": "1", "text": TEXTS[0], "created_at": ""}))])
     registry.status = 503
-    service = Service(_settings(tmp_path, posts.settings(registry, "avro")), cluster)
+    service = Service(small(tmp_path, posts.settings(registry, "avro")), cluster)
     wait_for(lambda: len(registry.asked) > 2, "it is asked again")
     assert came_out(cluster, "posts.unique", "posts.dead") == 0
     registry.status = None

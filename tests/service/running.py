@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.service.run import no_pages, run_service
@@ -13,6 +14,23 @@ from twinsieve.pipeline.status_pages.server import watched
 
 DEADLINE_S = 300.0
 _QUICKER = 20
+
+
+def small(folder: Path | str, source: Mapping[str, object], **sections: object) -> Settings:
+    """Settings of the app `t` with small windows. source: of its input; sections: more of them"""
+    return Settings.model_validate(
+        {
+            "app": "t",
+            "input": {"topics": ["posts"], **source},
+            "near": {"window": {"messages": 100}},
+            "exact": {"window": {"messages": 100}},
+            "kafka": {"idle_report": "50ms"},
+            "topics": {"auto_create": True},
+            "state": {"dir": str(folder)},
+            "http": {"listen": "none"},
+            **sections,
+        }
+    )
 
 
 class Service:

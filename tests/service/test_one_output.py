@@ -8,7 +8,7 @@ import pytest
 
 from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.memory.clients import MemoryAdmin
-from tests.service.running import Service, came_out, patient_cluster, wait_for
+from tests.service.running import Service, came_out, patient_cluster, small, wait_for
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
 from twinsieve.pipeline.service.start_checks import committed_by_index, refuse_another_output
@@ -24,19 +24,8 @@ def cluster() -> MemoryCluster:
 
 
 def _settings(folder: Path, output: str = "posts.unique", inputs: tuple[str, ...] = ("posts",)) -> Settings:
-    return Settings.model_validate(
-        {
-            "app": "t",
-            "input": {"topics": list(inputs), "encoding": "text"},
-            "output": {"topic": output, "duplicates": "none", "dead_letter": "none"},
-            "near": {"window": {"messages": 100}},
-            "exact": {"window": {"messages": 100}},
-            "kafka": {"idle_report": "50ms"},
-            "topics": {"auto_create": True},
-            "state": {"dir": str(folder)},
-            "http": {"listen": "none"},
-        }
-    )
+    source = {"topics": list(inputs), "encoding": "text"}
+    return small(folder, source, output={"topic": output, "duplicates": "none", "dead_letter": "none"})
 
 
 def _comes_out(cluster: MemoryCluster, settings: Settings, text: str, **options: object) -> None:

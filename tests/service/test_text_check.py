@@ -11,7 +11,7 @@ import pytest
 
 from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.memory.clients import MemoryReader
-from tests.service.running import Service, came_out, patient_cluster, wait_for
+from tests.service.running import Service, came_out, patient_cluster, small, wait_for
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError, Messages, Partition, Records
@@ -39,18 +39,7 @@ def folder(tmp_path: Path) -> str:
 
 
 def _settings(folder: str, **source: object) -> Settings:
-    return Settings.model_validate(
-        {
-            "app": "t",
-            "input": {"topics": ["posts"], **source},
-            "near": {"window": {"messages": 100}},
-            "exact": {"window": {"messages": 100}},
-            "kafka": {"idle_report": "50ms"},
-            "topics": {"auto_create": True},
-            "state": {"dir": folder},
-            "http": {"listen": "none"},
-        }
-    )
+    return small(folder, source)
 
 
 def _write(cluster: MemoryCluster, messages: Sequence[object], topic: str = "posts") -> None:
