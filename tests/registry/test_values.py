@@ -63,7 +63,7 @@ def registry() -> Iterator[OwnRegistry]:
 
 @pytest.fixture(autouse=True)
 def _answers(registry: OwnRegistry) -> None:
-    registry.status, registry.login = None, None
+    registry.status, registry.login, registry.tells_kind = None, None, True
     registry.asked.clear()
 
 
@@ -305,6 +305,16 @@ def test_a_schema_of_another_form_is_a_dead_letter(registry: OwnRegistry) -> Non
         reasons(reader(registry).read([framed(number, b"a") for number in numbers])) == ["unknown_schema"] * 2
     )
     assert reasons(reader(registry, "protobuf").read([framed(numbers[0], b"\0a")])) == ["unknown_schema"]
+
+
+def test_a_registry_need_not_tell_kinds(registry: OwnRegistry) -> None:
+    registry.tells_kind = False
+    message = framed(register(registry), b"\x04\x02\0" + _post_class()(text="a text").SerializeToString())
+    post_ = avro(POST, registry.add("posts-value", POST), post(1, "a post"))
+    assert list(reader(registry, "protobuf").read([message]).texts) == ["a text"]
+    assert list(reader(registry).read([post_]).texts) == ["a post"]
+    for encoding, other in (("avro", message), ("protobuf", post_)):
+        assert reasons(reader(registry, encoding).read([other])) == ["unknown_schema"]
 
 
 def test_a_registry_that_does_not_answer_is_asked_again(registry: OwnRegistry) -> None:
