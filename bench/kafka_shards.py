@@ -11,7 +11,8 @@ cost: CPU time of the processes from /proc for the same number of posts: with on
 large as one of the segments), with all segments in one process, and with shards; the last two in turn. All at
 the same rate: what a process does once for each poll and transaction is shared by more messages in a faster
 app (--rate 0: as fast as each goes). Processes that share cores and caches take longer for the same work: the
-worker shows how much. Memory is the index's RssAnon; all have the same window for exact copies.
+worker shows how much. Memory is the index's RssAnon, median and maximum of a run: the open segment grows and
+is sealed meanwhile. All have the same window for exact copies.
 pauses: the longest silence of the outputs at --rate while nothing happens, and while shards join, leave,
 restart one after the other, are killed and frozen, with one and with two replicas.
 latency: from a message's send to its read-committed arrival, in turn without and with shards.
@@ -28,9 +29,11 @@ import re
 import signal
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 
@@ -52,10 +55,24 @@ from twinsieve.stages.judge.batch_sieve import BatchSieve
 _LIMIT_S = 1_800.0
 _SHARDS = ("s1", "s2", "s3")
 _MEMORY = "8GiB"
+_LOOK_S = 0.5
 _COST_RATE, _RATE = 5_000.0, 1_000.0
 """Messages a second for cost, and for pauses and latency."""
 _PART = 1_000
 """Messages that are written at once for verdicts."""
+
+
+class Cost(NamedTuple):
+    """cpu: µs a message of each process; usual_mib, most_mib: median and maximum of the index's memory"""
+
+    cpu: dict[str, float]
+    usual_mib: float
+    most_mib: float
+
+    def __str__(self) -> str:
+        each = " + ".join(f"{name} {us:.1f}" for name, us in self.cpu.items())
+        memory = f"{self.usual_mib:,.0f} MiB, at most {self.most_mib:,.0f}"
+        return f"{each} = {sum(self.cpu.values()):.1f} µs, {memory}"
 
 
 class App:
@@ -133,18 +150,28 @@ class App:
         while (missing := self._full - self.kept()) > 0:
             self.post(max(1_000, int(min(missing, 500_000))))
 
-    def cpu(self, messages: int, rate: float | None) -> dict[str, float]:
-        """CPU time of each process, in µs a message, while this number of messages is judged."""
+    def cost(self, messages: int, rate: float | None) -> Cost:
+        """What the processes take while this number of messages is judged."""
         before = self._cpu_seconds()
+        looks = [self._index_mib()]
+        done = threading.Event()
+
+        def look() -> None:
+            while not done.wait(_LOOK_S):
+                looks.append(self._index_mib())
+
+        looking = in_thread(look)
         self.post(messages, rate)
+        done.set()
+        looking.join()
         after = self._cpu_seconds()
-        return {name: 1e6 * (after[name] - before[name]) / messages for name in after}
+        cpu = {name: 1e6 * (after[name] - before[name]) / messages for name in after}
+        return Cost(cpu, statistics.median(looks), max(looks))
 
     def _cpu_seconds(self) -> dict[str, float]:
         return {name: cpu_seconds(process.pid) for name, process in self.deployment.processes.items()}
 
-    def anonymous_mib(self) -> float:
-        """Memory of the index that is no map of a file."""
+    def _index_mib(self) -> float:
         status = Path(f"/proc/{self.deployment.processes['index'].pid}/status").read_text()
         (found,) = re.findall(r"^RssAnon:\s+(\d+) kB$", status, re.MULTILINE)
         return int(found) / 1024
@@ -160,10 +187,6 @@ def _wait(true: Callable[[], bool], otherwise: str) -> None:
         raise SystemExit(otherwise)
 
 
-def _median(runs: list[dict[str, float]], *names: str) -> float:
-    return statistics.median(sum(run[name] for name in names or run) for run in runs)
-
-
 def cost(bootstrap: str, options: argparse.Namespace) -> None:
     """Print CPU and memory with one segment, with all, and with all and shards."""
     rate = _COST_RATE if options.rate is None else options.rate or None
@@ -171,14 +194,11 @@ def cost(bootstrap: str, options: argparse.Namespace) -> None:
     exact = 3 * options.kept
     one = App(bootstrap, options.client, "one", options.kept // options.segments, 1, exact)
     one.fill()
-    ones = [one.cpu(options.messages, rate) for _ in range(options.pairs)]
-    one_mib = one.anonymous_mib()
+    ones = [one.cost(options.messages, rate) for _ in range(options.pairs)]
+    for each in ones:
+        print(f"one segment: {each}", flush=True)
     one.end()
     one.deployment.close()
-    print(
-        f"one segment: index {_median(ones, 'index'):.1f} µs, all {_median(ones):.1f} µs; {one_mib:,.0f} MiB",
-        flush=True,
-    )
     app = App(bootstrap, options.client, "many", options.kept, options.segments, exact)
     try:
         start = time.monotonic()
@@ -189,36 +209,33 @@ def cost(bootstrap: str, options: argparse.Namespace) -> None:
         for pair in range(1, options.pairs + 1):
             app.run(shards=False)
             app.post(2_000)
-            alone.append(app.cpu(options.messages, rate))
-            alone_mib = app.anonymous_mib()
+            alone.append(app.cost(options.messages, rate))
             app.end()
             app.run(shards=True)
             app.post(2_000)
             before = app.answer_bytes()
-            shared.append(app.cpu(options.messages, rate))
+            shared.append(app.cost(options.messages, rate))
             answers = (app.answer_bytes() - before) / options.messages
             left = metric(app.ports["index"], "twinsieve_index_left_rows_total")
             taken = metric(app.ports["index"], "twinsieve_index_answered_rows_total")
-            shared_mib = app.anonymous_mib()
             app.end()
-            ratios.append(sum(shared[-1].values()) / sum(alone[-1].values()))
+            ratios.append(sum(shared[-1].cpu.values()) / sum(alone[-1].cpu.values()))
             print(
-                f"pair {pair}: one process {_shown(alone[-1])}, {alone_mib:,.0f} MiB; shards "
-                f"{_shown(shared[-1])}, {shared_mib:,.0f} MiB, {answers:.0f} bytes of answers a message, "
-                f"{left:,.0f} of {taken:,.0f} rows looked up again",
+                f"pair {pair}: one process {alone[-1]}; shards {shared[-1]}, {answers:.0f} bytes of answers "
+                f"a message, {left:,.0f} of {taken:,.0f} rows looked up again",
                 flush=True,
             )
-        index, worker = (_median(shared, name) / _median(ones, name) for name in ("index", "worker"))
+
+        def ratio(of: Callable[[Cost], float]) -> str:
+            return f"{statistics.median(map(of, shared)) / statistics.median(map(of, ones)):.2f} ×"
+
         print(
-            f"median: index {index:.2f} × one segment (worker, with the same work: {worker:.2f} ×), memory "
-            f"{shared_mib / one_mib:.2f} ×; all processes {statistics.median(ratios):.2f} × one process"
+            f"median: index {ratio(lambda run: run.cpu['index'])} one segment (worker, with the same work: "
+            f"{ratio(lambda run: run.cpu['worker'])}), memory {ratio(lambda run: run.usual_mib)}, at most "
+            f"{ratio(lambda run: run.most_mib)}; all processes {statistics.median(ratios):.2f} × one process"
         )
     finally:
         app.deployment.close(keep_logs=options.keep_logs)
-
-
-def _shown(run: dict[str, float]) -> str:
-    return " + ".join(f"{name} {each:.1f}" for name, each in run.items()) + f" = {sum(run.values()):.1f} µs"
 
 
 class Trickle:
@@ -400,7 +417,7 @@ def main() -> None:
     parser.add_argument("--kept", type=int, default=4_000_000)
     parser.add_argument("--segments", type=int, default=16)
     parser.add_argument(
-        "--messages", type=int, default=200_000, help="of each run of cost; at most, of each file of verdicts"
+        "--messages", type=int, default=300_000, help="of each run of cost; at most, of each file of verdicts"
     )
     parser.add_argument(
         "--rate", type=float, help="messages a second: 5,000 for cost (0: as fast as it goes), else 1,000"
