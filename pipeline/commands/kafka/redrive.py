@@ -9,6 +9,7 @@ import click
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.basics.shown_time import shown_time
+from twinsieve.pipeline.commands.kafka.garbage import search_often
 from twinsieve.pipeline.commands.kafka.logs import ends_logged
 from twinsieve.pipeline.commands.kafka.process_options import member_option, since_option
 from twinsieve.pipeline.commands.kafka.run import settings_to_connect
@@ -63,6 +64,7 @@ def command(
         from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
         from twinsieve.pipeline.service.redrive import run_redrive
 
+        search_often()
         with stopped_by_signals("redrive") as stop:
             redriven = run_redrive(
                 settings, connect_by_settings, reason=chosen, since_ms=since_ms, member=member, stop=stop

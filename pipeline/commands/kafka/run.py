@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinsieve.pipeline.commands.kafka.garbage import search_often
 from twinsieve.pipeline.commands.kafka.logs import ends_logged, log_to_stderr
 from twinsieve.pipeline.commands.kafka.process_options import member_option
 from twinsieve.pipeline.commands.kafka.stopping import stopped_by_signals
@@ -105,6 +106,7 @@ def command(
             from twinsieve.pipeline.status_pages.server import watched
 
             pages = watched
+        search_often()
         with stopped_by_signals("run") as stop:
             run_service(
                 settings,

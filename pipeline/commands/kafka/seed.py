@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from twinsieve.pipeline.commands.kafka.garbage import search_often
 from twinsieve.pipeline.commands.kafka.logs import ends_logged
 from twinsieve.pipeline.commands.kafka.process_options import member_option, since_option
 from twinsieve.pipeline.commands.kafka.run import settings_to_connect
@@ -41,6 +42,7 @@ def command(
         from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
         from twinsieve.pipeline.service.seed import run_seed
 
+        search_often()
         with stopped_by_signals("seed") as stop:
             seeded = run_seed(
                 settings, topic, connect_by_settings, since_ms=since_ms, member=member, stop=stop
