@@ -15,6 +15,9 @@ from twinsieve.pipeline.settings.secret_files import secret_text
 
 _ANSWER_S = 5.0
 _NOT_FOUND = 404
+_UNKNOWN = (40401, 40402, 40403)
+"""Codes of a registry that knows no such subject, version or schema. Other servers, a registry under another
+path, and one that is asked for what is no id (2^31 and more) answer 404 without them."""
 _LOGIN_REFUSED = (401, 403)
 _DETAIL = 200
 
@@ -65,12 +68,14 @@ class Registry:
         try:
             if self._client is None:
                 self._client = self._connected()
-            return ask(self._client)
+            return _found(self._client, what, ask)
+        except SchemaError:
+            raise
         except SchemaRegistryError as error:
-            if error.http_status_code == _NOT_FOUND:
-                raise SchemaError(f"the registry does not know {what}") from error
             self._client = None
             advice = f"it answers {error.http_status_code}; it is asked again"
+            if error.http_status_code == _NOT_FOUND:
+                advice = "it answers 404, and not as a schema registry; check the path of input.registry.url"
             if error.http_status_code in _LOGIN_REFUSED:
                 advice = "it refuses the login; check input.registry.username and its password"
             raise AbortableError(f"schema registry {where}: {what}: {advice}") from error
@@ -92,3 +97,23 @@ class Registry:
             if getattr(settings, name) is not None:
                 options[f"ssl.{option}.location"] = getattr(settings, name)
         return SchemaRegistryClient(options)
+
+
+def _found(client: SchemaRegistryClient, what: str, ask: Callable[[Any], Any]) -> Any:
+    """What is asked for. raises: SchemaError if the registry does not know it; any error of the client"""
+    try:
+        return ask(client)
+    except SchemaRegistryError as error:
+        if error.error_code in _UNKNOWN or (error.http_status_code == _NOT_FOUND and _is_registry(client)):
+            raise SchemaError(f"the registry does not know {what}") from error
+        raise
+
+
+def _is_registry(client: SchemaRegistryClient) -> bool:
+    """Whether a subject is known, or unknown as a registry says it."""
+    try:
+        # No schema by its id: the client keeps that for later, in whatever format it was asked for.
+        client.get_version("twinsieve", 1)
+    except SchemaRegistryError as error:
+        return error.error_code in _UNKNOWN
+    return True

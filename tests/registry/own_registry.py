@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from tests.broker.own_server import Asked, OwnServer, Told
 
 _TYPE = "application/vnd.schemaregistry.v1+json"
+_NO_SUCH_PATH = {"error_code": 404, "message": "HTTP 404 Not Found"}
 
 
 class OwnRegistry(OwnServer):
@@ -66,13 +67,15 @@ class OwnRegistry(OwnServer):
             return 200, {"id": number, "version": 1, "subject": path[1], **body}
         if path[0] == "schemas":
             number = int(path[2])
+            if number >= 1 << 31:
+                return 404, _NO_SUCH_PATH
             if not 0 < number <= len(self._schemas):
                 return 404, {"error_code": 40403, "message": f"Schema {number} not found"}
             told = self._schemas[number - 1]
             return 200, told if self.tells_kind else {"schema": told["schema"]}
         if path[0] != "subjects":
             # Such as the associations of topics, which only some registries have.
-            return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
+            return 404, _NO_SUCH_PATH
         subject, version = path[1], int(path[3])
         versions = self._subjects.get(subject, [])
         if not 0 < version <= len(versions):

@@ -284,7 +284,13 @@ def test_comments_in_comments_are_read_down_to_a_depth(registry: OwnRegistry) ->
 
 @pytest.mark.parametrize(
     ("message", "reason"),
-    [(b"", "empty"), (b"{}", "no_schema"), (b"\0\0\0", "no_schema"), (framed(7_777, b"a"), "unknown_schema")],
+    [
+        (b"", "empty"),
+        (b"{}", "no_schema"),
+        (b"\0\0\0", "no_schema"),
+        (framed(7_777, b"a"), "unknown_schema"),
+        (b"\0" + b"\xff" * 9, "unknown_schema"),
+    ],
 )
 def test_what_has_no_known_schema_is_a_dead_letter(
     registry: OwnRegistry, message: bytes, reason: str
@@ -322,6 +328,12 @@ def test_a_registry_that_does_not_answer_is_asked_again(registry: OwnRegistry) -
     own = reader(registry)
     registry.status = 500
     with pytest.raises(AbortableError, match=r"schema registry 127\.0\.0\.1:\d+: schema \d+: it answers 500"):
+        own.read([message])
+    # What a web server says of any path, and a registry of a path that is not its own.
+    registry.status = 404
+    with pytest.raises(
+        AbortableError, match=r"not as a schema registry; check the path of input\.registry\.url"
+    ):
         own.read([message])
     registry.status = None
     assert list(own.read([message]).texts) == ["a text"]
