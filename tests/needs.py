@@ -26,6 +26,7 @@ from tests.broker import certificates, distribution
 from tests.debian import MissingError
 from tests.deploy import manifests, prometheus
 from tests.pages.distribution import need_chromium
+from tests.registry import apicurio
 
 REQUIRE_ALL = "TWINSIEVE_REQUIRE_ALL"
 
@@ -69,6 +70,10 @@ def _prometheus() -> str:
 
 def _kubernetes() -> str:
     return _refusal(manifests.need_tools)
+
+
+def _real_registry() -> str:
+    return _refusal(apicurio.program)
 
 
 def _systemd() -> str:
@@ -123,6 +128,7 @@ NEEDS = {
     "prometheus": Need(_prometheus, frozenset({"promtool", "prometheus"}), heavy=True),
     "systemd": Need(_systemd, heavy=True),
     "kubernetes": Need(_kubernetes, heavy=True),
+    "real registry": Need(_real_registry, frozenset({"apicurio"}), heavy=True),
     "browser": Need(_browser, frozenset({"browser"}), heavy=True),
     "secure broker": Need(_secure_broker, frozenset({"secure_broker"}), heavy=True),
 }

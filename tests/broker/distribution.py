@@ -1,4 +1,7 @@
-"""The jars of a real Kafka broker, fetched once with Maven and cached outside the checkout."""
+"""The jars of a real Kafka broker, fetched once with Maven and cached outside the checkout.
+
+What tests/registry/apicurio.py starts is fetched in the same way.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,14 @@ from pathlib import Path
 from tests import debian
 
 KAFKA_VERSION = "4.2.0"
+_NAME = f"Kafka {KAFKA_VERSION}"
 _JAVA_NEEDED = 17
 _POM = Path(__file__).with_name("pom.xml")
 HOW = "install Java 17 or newer, Maven and OpenSSL (Debian: apt-get install openjdk-17-jre-headless maven openssl)"
 
 
 class NoBrokerError(Exception):
-    """No real broker can be started here.
+    """No real broker can be started here, or nothing else that needs Java.
 
     reason: what is missing, without what to do about it
     """
@@ -38,13 +42,11 @@ def class_path() -> str:
     side effects: installs Java and Maven with apt-get where they are missing and this is root
     raises: NoBrokerError with what is missing, and what to install
     """
-    _need_java()
+    need_java()
     jars = cache() / f"kafka-{KAFKA_VERSION}"
-    # Two test runs may start at once; the folder appears by rename, so a killed download is never used.
-    with open(cache() / "kafka.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked("kafka"):
         if not jars.is_dir():
-            _fetch(jars, "dependency:copy-dependencies", "-DincludeScope=runtime", "-f", str(_POM))
+            fetch(jars, _NAME, "dependency:copy-dependencies", "-DincludeScope=runtime", "-f", str(_POM))
     return f"{jars}/*"
 
 
@@ -56,10 +58,9 @@ def tools_path() -> str:
     """
     broker = class_path()
     tools = cache() / f"kafka-tools-{KAFKA_VERSION}"
-    with open(cache() / "kafka.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked("kafka"):
         if not tools.is_dir():
-            _fetch(tools, "dependency:copy", f"-Dartifact=org.apache.kafka:kafka-tools:{KAFKA_VERSION}")
+            fetch(tools, _NAME, "dependency:copy", f"-Dartifact=org.apache.kafka:kafka-tools:{KAFKA_VERSION}")
     return f"{broker}:{tools}/*"
 
 
@@ -97,21 +98,31 @@ def cache() -> Path:
     return folder
 
 
-def _fetch(jars: Path, *goal: str) -> None:
-    """Make the folder with the jars that this goal of Maven copies."""
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Two test runs may fetch the same at once: one after the other."""
+    with open(cache() / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def fetch(folder: Path, name: str, *goal: str) -> None:
+    """Make the folder with the files that this goal of Maven copies. raises: NoBrokerError; it has this name
+
+    The folder appears by rename, so a killed download is never used.
+    """
     need("mvn", "maven", "Maven")
-    partial = jars.with_name(jars.name + ".partial")
+    partial = folder.with_name(folder.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     command = ["mvn", "-q", "-B", *goal, f"-DoutputDirectory={partial}"]
     said = debian.first_error(command, os.environ)
     if said is not None or not partial.is_dir():
-        raise NoBrokerError(
-            f"Kafka {KAFKA_VERSION} could not be fetched with Maven: {said or 'it wrote nothing'}"
-        )
-    partial.rename(jars)
+        raise NoBrokerError(f"{name} could not be fetched with Maven: {said or 'it wrote nothing'}")
+    partial.rename(folder)
 
 
-def _need_java() -> None:
+def need_java() -> None:
+    """Install Java where it is missing. raises: NoBrokerError where that cannot be done"""
     name = f"Java {_JAVA_NEEDED} or newer"
     if _java_version() < _JAVA_NEEDED:
         with _no_broker():

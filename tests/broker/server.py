@@ -50,6 +50,12 @@ def free_ports(count: int) -> list[int]:
     return found
 
 
+def ends_with_this_process(command: Sequence[str]) -> list[str]:
+    """The command as the kernel ends it with this process: one that is killed with -9 runs no clean-up."""
+    guard = shutil.which("setpriv")
+    return [*([guard, "--pdeathsig", "KILL"] if guard else []), *command]
+
+
 class Node:
     """One JVM with broker and controller; its log and data live in `folder`."""
 
@@ -109,13 +115,12 @@ class Node:
 
     def start(self, *jvm_options: str) -> None:
         """Starts the JVM; returns at once, see `wait_ready`."""
-        guard = shutil.which("setpriv")
-        # A test run that is itself killed with -9 runs no clean-up; the kernel then ends the broker.
-        orphaned = [guard, "--pdeathsig", "KILL"] if guard else []
         with open(self._log, "ab") as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
-                [*orphaned, *_java(*self._jvm_options, *jvm_options), "kafka.Kafka", str(self._config)],
+                ends_with_this_process(
+                    [*_java(*self._jvm_options, *jvm_options), "kafka.Kafka", str(self._config)]
+                ),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -21,12 +20,6 @@ TEXTS = [
     "北京的天气晴朗，适合到公园里走一走",
     "今天武汉下雨了，大家出门记得带伞!",
 ]
-
-
-@pytest.fixture
-def registry() -> Iterator[OwnRegistry]:
-    with OwnRegistry() as made:
-        yield made
 
 
 @pytest.fixture
@@ -49,15 +42,15 @@ def _values(cluster: MemoryCluster, topic: str) -> list[bytes | None]:
 
 @pytest.mark.parametrize("encoding", ["avro", "json_schema", "protobuf"])
 def test_messages_go_out_as_they_came(
-    encoding: str, registry: OwnRegistry, cluster: MemoryCluster, tmp_path: Path
+    encoding: str, own: OwnRegistry, cluster: MemoryCluster, tmp_path: Path
 ) -> None:
-    write = posts.writer(registry, encoding)
+    write = posts.writer(own, encoding)
     values = [
         write(orjson.dumps({"id": f"{number}", "text": text, "created_at": "2024-01-01T08:00:00Z"}))
         for number, text in enumerate(TEXTS)
     ]
     _write(cluster, [*values, b"{}"])
-    service = Service(small(tmp_path, posts.settings(registry, encoding)), cluster)
+    service = Service(small(tmp_path, posts.settings(own, encoding)), cluster)
     wait_for(lambda: came_out(cluster, "posts.unique", "posts.duplicates", "posts.dead") == 4, "all")
     service.end()
     assert _values(cluster, "posts.unique") == values[:2]
@@ -66,15 +59,15 @@ def test_messages_go_out_as_they_came(
 
 
 def test_messages_wait_while_the_registry_does_not_answer(
-    registry: OwnRegistry, cluster: MemoryCluster, tmp_path: Path
+    own: OwnRegistry, cluster: MemoryCluster, tmp_path: Path
 ) -> None:
-    write = posts.writer(registry, "avro")
+    write = posts.writer(own, "avro")
     _write(cluster, [write(orjson.dumps({"id": "1", "text": TEXTS[0], "created_at": ""}))])
-    registry.status = 503
-    service = Service(small(tmp_path, posts.settings(registry, "avro")), cluster)
-    wait_for(lambda: len(registry.asked) > 2, "it is asked again")
+    own.status = 503
+    service = Service(small(tmp_path, posts.settings(own, "avro")), cluster)
+    wait_for(lambda: len(own.asked) > 2, "it is asked again")
     assert came_out(cluster, "posts.unique", "posts.dead") == 0
-    registry.status = None
+    own.status = None
     wait_for(lambda: came_out(cluster, "posts.unique") == 1, "the message comes out")
     service.end()
 

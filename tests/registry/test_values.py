@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import json
 from base64 import b64encode
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
+from urllib.error import HTTPError
 
 import fastavro
 import pytest
@@ -23,6 +23,7 @@ from google.protobuf.timestamp_pb2 import DESCRIPTOR as TIMESTAMP
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.registry.apicurio import AnyRegistry, Apicurio
 from tests.registry.own_registry import OwnRegistry
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import AbortableError
@@ -55,19 +56,13 @@ TREE = {
 }
 
 
-@pytest.fixture(scope="module")
-def registry() -> Iterator[OwnRegistry]:
-    with OwnRegistry() as made:
-        yield made
-
-
 @pytest.fixture(autouse=True)
-def _answers(registry: OwnRegistry) -> None:
-    registry.status, registry.login, registry.tells_kind = None, None, True
-    registry.asked.clear()
+def _answers(own: OwnRegistry) -> None:
+    own.status, own.login, own.tells_kind = None, None, True
+    own.asked.clear()
 
 
-def reader(registry: OwnRegistry, encoding: str = "avro", **source: object) -> MessageReader:
+def reader(registry: AnyRegistry, encoding: str = "avro", **source: object) -> MessageReader:
     login = source.pop("login", {})
     held = {"url": registry.url, **login} if encoding != "json_schema" else {}  # type: ignore[dict-item]
     values = {"input": {"encoding": encoding, "registry": held, **source}}
@@ -75,18 +70,18 @@ def reader(registry: OwnRegistry, encoding: str = "avro", **source: object) -> M
 
 
 @cache
-def kept_reader(registry: OwnRegistry, encoding: str = "avro", **source: str) -> MessageReader:
+def kept_reader(registry: AnyRegistry, encoding: str = "avro", **source: str) -> MessageReader:
     """One for all examples of a test: its client takes longer to make than a message to read."""
     return reader(registry, encoding, **source)
 
 
 @cache
-def avro_serializer(registry: OwnRegistry) -> AvroSerializer:
+def avro_serializer(registry: AnyRegistry) -> AvroSerializer:
     return AvroSerializer(SchemaRegistryClient({"url": registry.url}), json.dumps(POST))
 
 
 @cache
-def protobuf_serializer(registry: OwnRegistry) -> ProtobufSerializer:
+def protobuf_serializer(registry: AnyRegistry) -> ProtobufSerializer:
     options = {"use.deprecated.format": False, "skip.known.types": True}
     return ProtobufSerializer(_post_class(), SchemaRegistryClient({"url": registry.url}), options)
 
@@ -119,7 +114,7 @@ def post(number: int, text: str | None) -> dict[str, Any]:
 
 
 @given(st.lists(st.tuples(st.integers(1, 1 << 40), st.one_of(st.none(), st.text())), min_size=1, max_size=40))
-def test_avro_is_read_as_its_json(registry: OwnRegistry, rows: list[tuple[int, str | None]]) -> None:
+def test_avro_is_read_as_its_json(registry: AnyRegistry, rows: list[tuple[int, str | None]]) -> None:
     serialize = avro_serializer(registry)
     documents = [post(number % 1000, text) | {"id": number} for number, text in rows]
     messages = [serialize(document, CONTEXT) for document in documents]
@@ -141,15 +136,15 @@ def test_avro_is_read_as_its_json(registry: OwnRegistry, rows: list[tuple[int, s
     assert found.bad_times == wanted.bad_times == []
 
 
-def test_a_schema_is_asked_for_once(registry: OwnRegistry) -> None:
-    number = registry.add("posts-value", POST)
-    own = reader(registry)
+def test_a_schema_is_asked_for_once(own: OwnRegistry) -> None:
+    number = own.add("posts-value", POST)
+    kept = reader(own)
     for _ in range(3):
-        own.read([avro(POST, number, post(1, "text"))] * 50)
-    assert [path.partition("?")[0] for path in registry.asked] == [f"/schemas/ids/{number}"]
+        kept.read([avro(POST, number, post(1, "text"))] * 50)
+    assert [path.partition("?")[0] for path in own.asked] == [f"/schemas/ids/{number}"]
 
 
-def test_a_path_leads_into_a_change_of_debezium(registry: OwnRegistry) -> None:
+def test_a_path_leads_into_a_change_of_debezium(registry: AnyRegistry) -> None:
     row = {"type": "record", "name": "Value", "fields": [{"name": "body", "type": "string"}]}
     source = {"type": "record", "name": "Source", "fields": [{"name": "lsn", "type": ["null", "long"]}]}
     change = {
@@ -181,7 +176,7 @@ def test_a_path_leads_into_a_change_of_debezium(registry: OwnRegistry) -> None:
     assert list(found.texts) == ["new"]
 
 
-def test_types_of_other_schemas_are_asked_for_too(registry: OwnRegistry) -> None:
+def test_types_of_other_schemas_are_asked_for_too(registry: AnyRegistry) -> None:
     registry.add("user", USER)
     post_ = {
         "type": "record",
@@ -197,7 +192,7 @@ def test_types_of_other_schemas_are_asked_for_too(registry: OwnRegistry) -> None
     assert (list(found.texts), found.ids) == (["a text"], ["somebody"])
 
 
-def test_bytes_are_no_text_and_other_values_become_those_of_json(registry: OwnRegistry) -> None:
+def test_bytes_are_no_text_and_other_values_become_those_of_json(registry: AnyRegistry) -> None:
     schema = {
         "type": "record",
         "name": "Other",
@@ -252,11 +247,17 @@ HOSTILE: dict[str, tuple[object, bytes, str]] = {
     "a schema of no known type": ({"type": "nothing"}, b"", "unknown_schema"),
     "no record": ('"string"', b"\x02a", "not_an_object"),
 }
+REFUSED = ("no schema", "a schema of no known type")
+"""What a registry that checks schemas does not take."""
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_what_strangers_write_becomes_a_dead_letter(registry: OwnRegistry, case: str) -> None:
+def test_what_strangers_write_becomes_a_dead_letter(registry: AnyRegistry, case: str) -> None:
     schema, value, reason = HOSTILE[case]
+    if case in REFUSED and isinstance(registry, Apicurio):
+        with pytest.raises(HTTPError, match="422"):
+            registry.add(f"{case}-value", schema)
+        return
     number = registry.add(f"{case}-value", schema)
     good = registry.add("posts-value", POST)
     found = reader(registry).read([framed(number, value), avro(POST, good, post(1, "a text"))])
@@ -265,14 +266,14 @@ def test_what_strangers_write_becomes_a_dead_letter(registry: OwnRegistry, case:
 
 
 @given(st.binary(max_size=60))
-def test_no_bytes_do_more_than_become_a_dead_letter(registry: OwnRegistry, value: bytes) -> None:
+def test_no_bytes_do_more_than_become_a_dead_letter(registry: AnyRegistry, value: bytes) -> None:
     numbers = [registry.add("posts-value", POST), registry.add("tree-value", TREE), register(registry)]
     for encoding, number in (("avro", numbers[0]), ("avro", numbers[1]), ("protobuf", numbers[2])):
         found = kept_reader(registry, encoding).read([framed(number, value), value])
         assert len(found.rows) + len(found.unreadable) == 2
 
 
-def test_comments_in_comments_are_read_down_to_a_depth(registry: OwnRegistry) -> None:
+def test_comments_in_comments_are_read_down_to_a_depth(registry: AnyRegistry) -> None:
     def tree(levels: int) -> dict[str, Any]:
         return {"text": f"level {levels}", "replies": [tree(levels - 1)] if levels else []}
 
@@ -293,67 +294,102 @@ def test_comments_in_comments_are_read_down_to_a_depth(registry: OwnRegistry) ->
     ],
 )
 def test_what_has_no_known_schema_is_a_dead_letter(
-    registry: OwnRegistry, message: bytes, reason: str
+    registry: AnyRegistry, message: bytes, reason: str
 ) -> None:
     for encoding in ("avro", "protobuf"):
         assert reasons(reader(registry, encoding).read([message])) == [reason]
 
 
-def test_an_unknown_schema_is_not_asked_for_with_every_message(registry: OwnRegistry) -> None:
-    own = reader(registry)
-    assert reasons(own.read([framed(8_888, b"a")] * 50)) == ["unknown_schema"] * 50
-    assert len(registry.asked) == 1
+def test_an_unknown_schema_is_not_asked_for_with_every_message(own: OwnRegistry) -> None:
+    kept = reader(own)
+    assert reasons(kept.read([framed(8_888, b"a")] * 50)) == ["unknown_schema"] * 50
+    assert len(own.asked) == 1
 
 
-def test_a_schema_of_another_form_is_a_dead_letter(registry: OwnRegistry) -> None:
-    numbers = [registry.add("j-value", {"type": "object"}, "JSON"), register(registry)]
+def test_a_schema_of_another_form_is_a_dead_letter(registry: AnyRegistry) -> None:
+    schema = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}
+    numbers = [registry.add("j-value", schema, "JSON"), register(registry)]
     assert (
         reasons(reader(registry).read([framed(number, b"a") for number in numbers])) == ["unknown_schema"] * 2
     )
     assert reasons(reader(registry, "protobuf").read([framed(numbers[0], b"\0a")])) == ["unknown_schema"]
 
 
-def test_a_registry_need_not_tell_kinds(registry: OwnRegistry) -> None:
-    registry.tells_kind = False
-    message = framed(register(registry), b"\x04\x02\0" + _post_class()(text="a text").SerializeToString())
-    post_ = avro(POST, registry.add("posts-value", POST), post(1, "a post"))
-    assert list(reader(registry, "protobuf").read([message]).texts) == ["a text"]
-    assert list(reader(registry).read([post_]).texts) == ["a post"]
+def test_a_registry_need_not_tell_kinds(own: OwnRegistry) -> None:
+    own.tells_kind = False
+    message = framed(register(own), b"\x04\x02\0" + _post_class()(text="a text").SerializeToString())
+    post_ = avro(POST, own.add("posts-value", POST), post(1, "a post"))
+    assert list(reader(own, "protobuf").read([message]).texts) == ["a text"]
+    assert list(reader(own).read([post_]).texts) == ["a post"]
     for encoding, other in (("avro", message), ("protobuf", post_)):
-        assert reasons(reader(registry, encoding).read([other])) == ["unknown_schema"]
+        assert reasons(reader(own, encoding).read([other])) == ["unknown_schema"]
 
 
-def test_a_registry_that_does_not_answer_is_asked_again(registry: OwnRegistry) -> None:
-    message = avro(POST, registry.add("posts-value", POST), post(1, "a text"))
-    own = reader(registry)
-    registry.status = 500
+def test_a_registry_that_does_not_answer_is_asked_again(own: OwnRegistry) -> None:
+    message = avro(POST, own.add("posts-value", POST), post(1, "a text"))
+    kept = reader(own)
+    own.status = 500
     with pytest.raises(AbortableError, match=r"schema registry 127\.0\.0\.1:\d+: schema \d+: it answers 500"):
-        own.read([message])
+        kept.read([message])
     # What a web server says of any path, and a registry of a path that is not its own.
-    registry.status = 404
+    own.status = 404
     with pytest.raises(
         AbortableError, match=r"not as a schema registry; check the path of input\.registry\.url"
     ):
-        own.read([message])
-    registry.status = None
-    assert list(own.read([message]).texts) == ["a text"]
+        kept.read([message])
+    own.status = None
+    assert list(kept.read([message]).texts) == ["a text"]
     with OwnRegistry() as other:
         away = reader(other)
     with pytest.raises(AbortableError, match="no answer"):
         away.read([message])
 
 
-def test_a_refused_login_is_said_and_a_new_password_is_read(registry: OwnRegistry, tmp_path: Any) -> None:
+def test_messages_wait_while_a_real_registry_stands_still(apicurio: Apicurio) -> None:
+    message = avro(POST, apicurio.add("posts-value", POST), post(1, "a text"))
+    kept = reader(apicurio)
+    apicurio.freeze()
+    try:
+        with pytest.raises(AbortableError, match="no answer"):
+            kept.read([message])
+    finally:
+        apicurio.thaw()
+    assert list(kept.read([message]).texts) == ["a text"]
+
+
+def test_messages_wait_under_a_wrong_path_of_a_real_registry(apicurio: Apicurio) -> None:
+    message = avro(POST, apicurio.add("posts-value", POST), post(1, "a text"))
+    for path in ("", "/apis/registry/v2"):
+        wrong = reader(apicurio, login={"url": apicurio.url.replace("/apis/ccompat/v7", path)})
+        with pytest.raises(AbortableError, match=r"check the path of input\.registry\.url"):
+            wrong.read([message])
+
+
+def test_a_deleted_schema_is_unknown_to_who_reads_it_first(apicurio: Apicurio) -> None:
+    schema = {**POST, "name": "Deleted"}
+    message = avro(schema, apicurio.add("deleted-value", schema), post(1, "a text"))
+    before = reader(apicurio)
+    assert list(before.read([message]).texts) == ["a text"]
+    apicurio.delete("deleted-value")
+    assert list(reader(apicurio).read([message]).texts) == ["a text"]
+    apicurio.delete_for_good("deleted-value")
+    assert list(before.read([message]).texts) == ["a text"]
+    found = reader(apicurio).read([message])
+    assert reasons(found) == ["unknown_schema"]
+    assert "does not know schema" in found.unreadable[0].detail
+
+
+def test_a_refused_login_is_said_and_a_new_password_is_read(own: OwnRegistry, tmp_path: Any) -> None:
     secret = tmp_path / "password"
     secret.write_text("old\n")
-    message = avro(POST, registry.add("posts-value", POST), post(1, "a text"))
-    registry.login = ("reader", "new:%")
-    own = reader(registry, login={"username": "reader", "password": "old", "password_file": str(secret)})
+    message = avro(POST, own.add("posts-value", POST), post(1, "a text"))
+    own.login = ("reader", "new:%")
+    kept = reader(own, login={"username": "reader", "password": "old", "password_file": str(secret)})
     with pytest.raises(AbortableError, match=r"input\.registry\.username") as refused:
-        own.read([message])
+        kept.read([message])
     assert "old" not in str(refused.value)
     secret.write_text("new:%\n")
-    assert list(own.read([message]).texts) == ["a text"]
+    assert list(kept.read([message]).texts) == ["a text"]
 
 
 def _file(name: str, *fields: tuple[str, int, str, bool]) -> FileDescriptorProto:
@@ -386,12 +422,12 @@ def _post_class() -> Any:
     return GetMessageClass(pool.FindMessageTypeByName("org.example.Outer.Post"))
 
 
-def register(registry: OwnRegistry) -> int:
+def register(registry: AnyRegistry) -> int:
     return registry.add("proto-value", b64encode(_PROTO.SerializeToString()).decode(), "PROTOBUF")
 
 
 @given(st.lists(st.tuples(st.integers(1, 1 << 40), st.text()), min_size=1, max_size=40))
-def test_protobuf_is_read_as_its_json(registry: OwnRegistry, rows: list[tuple[int, str]]) -> None:
+def test_protobuf_is_read_as_its_json(registry: AnyRegistry, rows: list[tuple[int, str]]) -> None:
     made = _post_class()
     serialize = protobuf_serializer(registry)
     messages = []
@@ -414,7 +450,7 @@ def test_protobuf_is_read_as_its_json(registry: OwnRegistry, rows: list[tuple[in
 @pytest.mark.parametrize(
     "value", [b"", b"\x02", b"\x01\0", b"\x80" * 9, b"\x04\x02\x02a", b"\x04\x02\0\x12\xff"]
 )
-def test_a_damaged_value_of_protobuf_is_a_dead_letter(registry: OwnRegistry, value: bytes) -> None:
+def test_a_damaged_value_of_protobuf_is_a_dead_letter(registry: AnyRegistry, value: bytes) -> None:
     found = reader(registry, "protobuf").read([framed(register(registry), value)])
     assert reasons(found) == ["invalid_value"]
 
