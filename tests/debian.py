@@ -50,6 +50,8 @@ def first_error(command: list[str], environment: Mapping[str, str]) -> str | Non
         return f"no end after {_TIMEOUT_S} s"
     if done.returncode == 0:
         return None
-    lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    # Maven resets a colour that it never set, in front of its first error.
+    said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"\[ERROR\]|E:", line)]
     return [*errors, *lines, f"exit code {done.returncode}"][0][:_MAX_REASON_LENGTH]
