@@ -13,6 +13,7 @@ from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason, Unre
 from twinsieve.pipeline.messages.spelling import without_escapes
 from twinsieve.pipeline.settings.values import size_text
 
+_Row = TypeVar("_Row")
 _T = TypeVar("_T")
 
 _MAX_LEVELS = 500
@@ -37,7 +38,7 @@ class Unreadable(NamedTuple):
 
 
 def decode_rows(
-    rows: Sequence[bytes | None], decode: Callable[[bytes | None], _T], bad: dict[int, Unreadable]
+    rows: Sequence[_Row], decode: Callable[[_Row], _T], bad: dict[int, Unreadable]
 ) -> list[_T | None]:
     """The result of `decode` for each row, None for unreadable rows.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from twinsieve.pipeline.basics.closest import closest
 from twinsieve.pipeline.basics.dead_letter_reasons import UnreadableError
+from twinsieve.pipeline.broker.records import Header
 from twinsieve.pipeline.messages.decode import decode_json
 from twinsieve.pipeline.messages.paths import Path, name_of, path_of
 from twinsieve.pipeline.messages.reader import MessageReader
@@ -61,10 +62,10 @@ class OtherField:
         keyless = settings.exact.model_copy(update={"fields": ()})
         self._reader = MessageReader(settings.model_copy(update={**bare, "exact": keyless}))
 
-    def look(self, message: bytes) -> None:
+    def look(self, message: bytes, headers: Sequence[Header] = ()) -> None:
         """Look at one message, which may hold anything."""
         self.count += 1
-        self.has_text = self.has_text or len(self._reader.read([message])) > 0
+        self.has_text = self.has_text or len(self._reader.read([message], headers=[headers])) > 0
         source = self.settings.input
         if self.has_text or source.encoding != "json" or len(message) > source.max_bytes:
             return

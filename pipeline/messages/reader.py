@@ -12,6 +12,7 @@ import orjson
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.broker.records import Header
 from twinsieve.pipeline.messages.decode import Unreadable, decode_json, decode_rows, decode_text, too_large
 from twinsieve.pipeline.messages.documents import (
     WORTH_SCANNING,
@@ -26,7 +27,7 @@ from twinsieve.pipeline.messages.paths import EACH, MISSING, Path, field_at, lis
 from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
 from twinsieve.pipeline.messages.unseen import TEXT, FieldWatch, Unseen
 from twinsieve.pipeline.messages.verdict_values import pick
-from twinsieve.pipeline.registry.framing import unframed
+from twinsieve.pipeline.registry.framing import id_headers, unframed
 from twinsieve.pipeline.registry.values import values_of
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
@@ -141,6 +142,7 @@ class MessageReader:
     passes_null: if True, a message whose text is null or missing is in `no_text`, otherwise in `unreadable`
     text_roots: names of the top-level members that hold the text
     each: path of the list of which each item is a message; None if a row is one
+    reads_headers: whether a header of a message may hold the id of its schema
     raises: UsageError for a field name that is not a path, with its setting and column
     """
 
@@ -155,7 +157,8 @@ class MessageReader:
     ) -> None:
         source = settings.input
         self._json = source.encoding in ("json", "json_schema")
-        self._framed = source.encoding == "json_schema"
+        self.reads_headers = source.encoding in ("avro", "json_schema", "protobuf")
+        self._part = source.part
         # A plain text message is treated as a document with one field.
         flat = flat or source.encoding == "text"
 
@@ -239,12 +242,16 @@ class MessageReader:
         return {str(path[0]) for path in paths if path}
 
     def read(
-        self, messages: Sequence[bytes | None], unreadable: Mapping[int, Unreadable] | None = None
+        self,
+        messages: Sequence[bytes | None],
+        unreadable: Mapping[int, Unreadable] | None = None,
+        headers: Sequence[Sequence[Header]] = (),
     ) -> MessageColumns:
         """Columns of raw messages (`input.encoding`).
 
         messages: None for a message without a value
         unreadable: rows already known to be unreadable, by index; they are not decoded
+        headers: of each message; needed if `reads_headers`, and empty where messages have none
         raises: AbortableError if a schema registry does not answer
         """
         bad = dict(unreadable or {})
@@ -252,8 +259,13 @@ class MessageReader:
             for row, message in enumerate(messages):
                 if message is not None and len(message) > self._max_bytes:
                     bad.setdefault(row, too_large(row, len(message), self._max_bytes))
-        if self._framed:
-            messages = decode_rows(messages, lambda message: unframed(message)[1], bad)
+        if self.reads_headers:
+            ids = id_headers(headers or [()] * len(messages), self._part)
+            rows, values = [*zip(messages, ids, strict=True)], self._values
+            if values is not None:
+                documents = decode_rows(rows, lambda row: values.decode(unframed(*row)), bad)
+                return self._columns(Decoded(documents), bad, None)
+            messages = decode_rows(rows, lambda row: unframed(*row).value, bad)
         return self._columns(self._decoded(messages, bad), bad, messages if self._json else None)
 
     def columns(self, documents: Sequence[Any], bad: Mapping[int, Unreadable]) -> MessageColumns:
@@ -328,8 +340,7 @@ class MessageReader:
     def _decoded(self, messages: Sequence[bytes | None], bad: dict[int, Unreadable]) -> Documents:
         """The documents of raw messages. bad: gets those that are unreadable"""
         if not self._json:
-            decode_one = self._only_text if self._values is None else self._values.decode
-            return Decoded(decode_rows(messages, decode_one, bad))
+            return Decoded(decode_rows(messages, self._only_text, bad))
 
         def decode(rows: Sequence[int]) -> list[Any]:
             if not bad:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from twinsieve.pipeline.broker.excerpts import Excerpts, Row
 from twinsieve.pipeline.broker.mark import Mark, read_mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
-from twinsieve.pipeline.broker.records import NO_TIMESTAMP, BrokerError, Committed, Partition
+from twinsieve.pipeline.broker.records import NO_TIMESTAMP, BrokerError, Committed, Header, Partition
 from twinsieve.pipeline.broker.redriven import RedrivenTopic, input_id
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import Settings
@@ -159,7 +159,7 @@ class _Reading:
     def __init__(self, settings: Settings) -> None:
         self._reader = MessageReader(settings, passes_null=settings.passes_null_text(on_files=False))
         self._source = settings.input
-        self._rows: list[tuple[DeadLetterReason, bytes | None]] = []
+        self._rows: list[tuple[DeadLetterReason, bytes | None, Sequence[Header]]] = []
         self._bytes = 0
         self._readable: Counter[DeadLetterReason] = Counter()
 
@@ -168,7 +168,7 @@ class _Reading:
             self._readable[reason] += self._source.null_value != "dead_letter"
             return
         text = row.value if self._source.part == "value" else row.key
-        self._rows.append((reason, text))
+        self._rows.append((reason, text, row.headers))
         self._bytes += len(text or b"")
         if len(self._rows) >= _ROWS or self._bytes >= _BYTES:
             self._read()
@@ -179,6 +179,8 @@ class _Reading:
         return self._readable
 
     def _read(self) -> None:
-        bad = {one.row for one in self._reader.read([text for _, text in self._rows]).unreadable}
-        self._readable.update(reason for row, (reason, _) in enumerate(self._rows) if row not in bad)
+        headers = [headers for _, _, headers in self._rows]
+        columns = self._reader.read([text for _, text, _ in self._rows], headers=headers)
+        bad = {one.row for one in columns.unreadable}
+        self._readable.update(reason for row, (reason, _, _) in enumerate(self._rows) if row not in bad)
         self._rows, self._bytes = [], 0

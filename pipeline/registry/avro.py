@@ -20,6 +20,7 @@ from uuid import UUID
 import fastavro
 from confluent_kafka.schema_registry import Schema as RegisteredSchema
 
+from twinsieve.pipeline.registry.framing import Framed
 from twinsieve.pipeline.registry.registered import LeftoverError, Reader
 from twinsieve.pipeline.registry.schemas import SchemaError
 
@@ -59,10 +60,10 @@ class Avro:
         projection = None if reader == writer else resolved
         has_others = has_other_values(reader)
 
-        def read(value: bytes) -> Any:
-            stream = io.BytesIO(value)
+        def read(message: Framed) -> Any:
+            stream = io.BytesIO(message.value)
             document = fastavro.schemaless_reader(stream, parsed, projection)
-            left = len(value) - stream.tell()
+            left = len(message.value) - stream.tell()
             if left:
                 raise LeftoverError(f"{left:,} bytes left")
             return plain(document) if has_others else document

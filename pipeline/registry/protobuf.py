@@ -2,7 +2,7 @@
 
 The registry gives each schema as a serialized descriptor, so no compiler of Protobuf is needed. The library
 itself refuses a value that is nested deeper than 100 levels.
-Source: Confluent, "Wire format": in front of a value stand the indexes of its message in the schema.
+Source: Confluent, "Wire format": behind the id stand the indexes of the value's message in the schema.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message_factory import GetMessageClass
 
+from twinsieve.pipeline.registry.framing import Framed
 from twinsieve.pipeline.registry.registered import Reader
 from twinsieve.pipeline.registry.schemas import SchemaError
 
@@ -61,10 +62,10 @@ class Protobuf:
                 classes[indexes] = GetMessageClass(pool.FindMessageTypeByName(name.removeprefix(".")))
             return classes[indexes]
 
-        def read(value: bytes) -> Any:
-            indexes, begin = indexes_of(value)
+        def read(message: Framed) -> Any:
+            indexes, begin = indexes_of(message.value if message.head is None else message.head)
             made = class_of(indexes)()
-            made.ParseFromString(value[begin:])
+            made.ParseFromString(message.value[begin if message.head is None else 0 :])
             return self._document(made)
 
         return read

@@ -10,7 +10,7 @@ from confluent_kafka.schema_registry import Schema
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason, UnreadableError
 from twinsieve.pipeline.broker.records import AbortableError
-from twinsieve.pipeline.registry.framing import unframed
+from twinsieve.pipeline.registry.framing import Framed
 from twinsieve.pipeline.registry.schemas import Registry, SchemaError
 
 _UNKNOWN_S = 30.0
@@ -20,7 +20,7 @@ _MOST_SCHEMAS = 1_000
 _UNTOLD = "AVRO"
 """Kind of a schema whose kind the registry does not tell: those of Avro, and with Apicurio 2.6 all of them.
 Then reading the schema shows whether it is of the form."""
-Reader = Callable[[bytes], Any]
+Reader = Callable[[Framed], Any]
 """Makes the document of a value. Whatever it raises, but MemoryError, means that the value does not fit."""
 
 
@@ -49,29 +49,28 @@ class RegisteredValues:
     def __init__(self, registry: Registry, form: Form) -> None:
         self._registry = registry
         self._form = form
-        self._readers: dict[int, Reader] = {}
-        self._refused: dict[int, tuple[float, str]] = {}
+        self._readers: dict[int | str, Reader] = {}
+        self._refused: dict[int | str, tuple[float, str]] = {}
         """Of each schema that cannot be used: until when it is not asked for again, and why."""
 
-    def decode(self, message: bytes | None) -> Any:
+    def decode(self, message: Framed) -> Any:
         """The document of a message.
 
         raises: UnreadableError; AbortableError if the registry does not answer
         """
-        number, value = unframed(message)
-        read = self._reader(number)
+        read = self._reader(message.schema)
         try:
-            return read(value)
+            return read(message)
         except MemoryError:
             raise
         except Exception as error:
             # Damaged bytes give errors of any kind. Only the text of ours shows nothing of the message.
             why = str(error) if isinstance(error, LeftoverError) else type(error).__name__
             raise UnreadableError(
-                DeadLetterReason.INVALID_VALUE, f"is no {self._form.title} of schema {number} ({why})"
+                DeadLetterReason.INVALID_VALUE, f"is no {self._form.title} of schema {message.schema} ({why})"
             ) from error
 
-    def _reader(self, number: int) -> Reader:
+    def _reader(self, number: int | str) -> Reader:
         reader = self._readers.get(number)
         if reader is not None:
             return reader
@@ -91,7 +90,7 @@ class RegisteredValues:
                 return reader
         raise UnreadableError(DeadLetterReason.UNKNOWN_SCHEMA, f"is of a schema that cannot be used: {why}")
 
-    def _made(self, number: int) -> Reader:
+    def _made(self, number: int | str) -> Reader:
         form = self._form
         schema = self._registry.schema(number, form.text)
         kind = schema.schema_type or _UNTOLD

@@ -33,13 +33,19 @@ class Registry:
         self._settings = settings
         self._client: SchemaRegistryClient | None = None
 
-    def schema(self, number: int, form: str | None) -> Schema:
-        """The schema with this id.
+    def schema(self, number: int | str, form: str | None) -> Schema:
+        """The schema with this id, or with this GUID if it is a text.
 
         form: of its text, None as it was registered
         raises: SchemaError if the registry does not know it; AbortableError if it does not answer
         """
-        found: Schema = self._asked(f"schema {number}", lambda client: client.get_schema(number, fmt=form))
+
+        def ask(client: SchemaRegistryClient) -> Schema:
+            if isinstance(number, str):
+                return client.get_schema_by_guid(number, fmt=form)
+            return client.get_schema(number, fmt=form)
+
+        found: Schema = self._asked(f"schema {number}", ask)
         return found
 
     def imports(self, schema: Schema, form: str | None) -> Iterator[tuple[str, Schema]]:

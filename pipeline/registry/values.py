@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Protocol
 
+from twinsieve.pipeline.registry.framing import Framed
 from twinsieve.pipeline.settings.model import InputSettings
 from twinsieve.stages.errors import UsageError
 
@@ -12,7 +13,7 @@ from twinsieve.stages.errors import UsageError
 class Values(Protocol):
     """Reads messages that are no JSON."""
 
-    def decode(self, message: bytes | None) -> Any:
+    def decode(self, message: Framed) -> Any:
         """The document of a message, with at least the wanted fields.
 
         raises: UnreadableError; AbortableError if the registry does not answer

@@ -51,14 +51,15 @@ class _Topic:
 
     def look(self, records: Records, part: str) -> None:
         payloads = records.values if part == "value" else records.keys
-        for offset, value, payload in zip(records.offsets, records.values, payloads, strict=True):
+        rows = zip(records.offsets, records.values, payloads, records.headers, strict=True)
+        for offset, value, payload, headers in rows:
             if self.done:
                 return
             # A message without a value is a tombstone, and no text is expected of it.
             if value is not None and payload is not None:
                 self.first = self.first or f"{records.partition}@{offset}"
                 self.bytes_seen += len(payload)
-                self.other.look(payload)
+                self.other.look(payload, headers)
 
 
 def require_texts(

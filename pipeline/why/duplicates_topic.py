@@ -122,7 +122,8 @@ class TopicDrops:
         self.foreign += len(rows) - len(said)
         if not said:
             return
-        columns = self._reader.read([row.value if self._part == "value" else row.key for row, _ in said])
+        payloads = [row.value if self._part == "value" else row.key for row, _ in said]
+        columns = self._reader.read(payloads, headers=[row.headers for row, _ in said])
         places = {row: place for place, row in enumerate(columns.rows)}
         times = columns.times_ms.tolist()
         for number, (row, headers) in enumerate(said):
@@ -160,7 +161,7 @@ class TopicDrops:
                     continue
                 for row in _rows_at(excerpts, partition, sorted(offsets)):
                     payload = row.value if self._part == "value" else row.key
-                    columns = self._reader.read([payload])
+                    columns = self._reader.read([payload], headers=[row.headers])
                     if len(columns):
                         found[source, row.offset] = columns.texts[0]
         return found

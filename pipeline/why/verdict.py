@@ -605,7 +605,7 @@ class _Inquiry:
         time_ms = row.time_ms if row.time_ms != NO_TIMESTAMP else None
         if row.value is None:
             return Original(position, topic, None, None, _NO_VALUE, time_ms)
-        columns = self._reader.read([payload])
+        columns = self._reader.read([payload], headers=[row.headers])
         if not len(columns):
             bad = [*columns.unreadable, *columns.no_text][0]
             return Original(position, topic, None, None, f"{bad.reason}: {bad.detail}", time_ms)

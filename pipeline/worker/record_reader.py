@@ -94,7 +94,9 @@ class RecordReader:
                     kinds[row] = RowKind.REFUSED
                     reasons[row] = refused[row]
         candidates = np.flatnonzero(kinds == RowKind.READABLE)
-        columns = self.messages.read(pick(payloads, candidates.tolist()))
+        rows = candidates.tolist()
+        headers = pick(records.headers, rows) if self.messages.reads_headers else ()
+        columns = self.messages.read(pick(payloads, rows), headers=headers)
         self.notices += [field_notice.line("messages") for field_notice in columns.unseen]
         for bad in columns.unreadable:
             row = int(candidates[bad.row])

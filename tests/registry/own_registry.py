@@ -9,10 +9,12 @@ import base64
 import json
 from typing import Any
 from urllib.parse import unquote, urlsplit
+from uuid import NAMESPACE_OID, UUID, uuid5
 
 from tests.broker.own_server import Asked, OwnServer, Told
 
 _TYPE = "application/vnd.schemaregistry.v1+json"
+_UNKNOWN = {"error_code": 40403, "message": "Schema not found"}
 _NO_SUCH_PATH = {"error_code": 404, "message": "HTTP 404 Not Found"}
 
 
@@ -38,6 +40,7 @@ class OwnRegistry(OwnServer):
         """The id of a schema that is registered under a subject. schema: text, or what becomes JSON"""
         text = schema if isinstance(schema, str) else json.dumps(schema)
         held = {"schema": text, "schemaType": kind, "references": list(references)}
+        held["guid"] = str(uuid5(NAMESPACE_OID, json.dumps(held)))
         if held not in self._schemas:
             self._schemas.append(held)
         number = self._schemas.index(held) + 1
@@ -45,6 +48,10 @@ class OwnRegistry(OwnServer):
         if number not in versions:
             versions.append(number)
         return number
+
+    def guid(self, number: int) -> UUID:
+        """The GUID of the schema with this id."""
+        return UUID(self._schemas[number - 1]["guid"])
 
     def _told(self, asked: Asked) -> Told:
         self.asked.append(asked.path)
@@ -64,13 +71,17 @@ class OwnRegistry(OwnServer):
             number = self.add(
                 path[1], body["schema"], body.get("schemaType", "AVRO"), body.get("references") or ()
             )
-            return 200, {"id": number, "version": 1, "subject": path[1], **body}
+            guid = self._schemas[number - 1]["guid"]
+            return 200, {"id": number, "guid": guid, "version": 1, "subject": path[1], **body}
+        if path[:2] == ["schemas", "guids"]:
+            told = next((each for each in self._schemas if each["guid"] == path[2]), None)
+            return (404, _UNKNOWN) if told is None else (200, told)
         if path[0] == "schemas":
             number = int(path[2])
             if number >= 1 << 31:
                 return 404, _NO_SUCH_PATH
             if not 0 < number <= len(self._schemas):
-                return 404, {"error_code": 40403, "message": f"Schema {number} not found"}
+                return 404, _UNKNOWN
             told = self._schemas[number - 1]
             return 200, told if self.tells_kind else {"schema": told["schema"]}
         if path[0] != "subjects":

@@ -8,12 +8,19 @@ import orjson
 import pytest
 
 from tests.calling import Run, setting
-from tests.memory.broker import MemoryCluster
+from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.registry import posts
 from tests.registry.own_registry import OwnRegistry
+from tests.registry.test_header_ids import written
+from tests.registry.test_values import POST, post
 from tests.service.running import Service, came_out, patient_cluster, small, wait_for
 from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.input_position import InputPosition
 from twinsieve.pipeline.broker.records import Messages, Partition
+from twinsieve.pipeline.operate.dead_letters import letter_topic, survey
+from twinsieve.pipeline.service.run import SystemClock
+from twinsieve.pipeline.why.duplicates_topic import TopicDrops
+from twinsieve.pipeline.why.verdict import verdict_of
 
 TEXTS = [
     "今天武汉下雨了，大家出门记得带伞",
@@ -56,6 +63,48 @@ def test_messages_go_out_as_they_came(
     assert _values(cluster, "posts.unique") == values[:2]
     assert _values(cluster, "posts.duplicates") == values[2:]
     assert _values(cluster, "posts.dead") == [b"{}"]
+
+
+def test_messages_with_ids_in_headers_go_out_as_they_came(
+    own: OwnRegistry, cluster: MemoryCluster, tmp_path: Path
+) -> None:
+    """Their texts are read too where a message is looked up later."""
+    rows = [written(own, post(number, text)) for number, text in enumerate(TEXTS)]
+    value = rows[0][0]
+    held = {**POST, "name": "Other"}
+    with OwnRegistry() as other:
+        guid = other.guid(other.add("posts-value", held)).bytes
+    rows += [(value, [("__value_schema_id", b"\2")]), (value, [("__value_schema_id", b"\1" + guid)])]
+    messages = Messages()
+    for each, headers in rows:
+        messages.add(b"k", each, headers)
+    cluster.write(Partition("posts", 0), messages)
+    settings = small(tmp_path, posts.settings(own, "avro"))
+    service = Service(settings, cluster)
+    wait_for(lambda: came_out(cluster, "posts.unique", "posts.duplicates", "posts.dead") == 5, "all")
+    service.end()
+    for topic, sent in (
+        ("posts.unique", rows[:2]),
+        ("posts.duplicates", rows[2:3]),
+        ("posts.dead", rows[3:]),
+    ):
+        found = [entry for _, entry in cluster.log(Partition(topic, 0)).visible()]
+        assert [(entry.value, list(entry.headers)[:1]) for entry in found] == sent
+    broker, clock = MemoryBroker(cluster), SystemClock()
+    account = verdict_of(settings, broker, clock, InputPosition(Partition("posts", 0), 2), 1_000)
+    assert account.drop is not None
+    assert account.drop.leader is not None
+    assert account.drop.leader.text == TEXTS[0]
+    drops = TopicDrops(settings, broker, clock)
+    (drop,) = drops.told(list(drops.read()))
+    drops.close()
+    assert (drop.message.text, drop.leader and drop.leader.text) == (TEXTS[2], TEXTS[0])
+    own.add("posts-value", held)
+    letters = survey(settings, broker, clock, letter_topic(settings, broker), read=True).letters
+    assert {reason: each.readable for reason, each in letters.items()} == {
+        "no_schema": 0,
+        "unknown_schema": 1,
+    }
 
 
 def test_messages_wait_while_the_registry_does_not_answer(

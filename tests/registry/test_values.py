@@ -83,7 +83,7 @@ def avro_serializer(registry: AnyRegistry) -> AvroSerializer:
 @cache
 def protobuf_serializer(registry: AnyRegistry) -> ProtobufSerializer:
     options = {"use.deprecated.format": False, "skip.known.types": True}
-    return ProtobufSerializer(_post_class(), SchemaRegistryClient({"url": registry.url}), options)
+    return ProtobufSerializer(proto_class(), SchemaRegistryClient({"url": registry.url}), options)
 
 
 def avro(schema: object, number: int, document: Any) -> bytes:
@@ -317,7 +317,7 @@ def test_a_schema_of_another_form_is_a_dead_letter(registry: AnyRegistry) -> Non
 
 def test_a_registry_need_not_tell_kinds(own: OwnRegistry) -> None:
     own.tells_kind = False
-    message = framed(register(own), b"\x04\x02\0" + _post_class()(text="a text").SerializeToString())
+    message = framed(register(own), b"\x04\x02\0" + proto_class()(text="a text").SerializeToString())
     post_ = avro(POST, own.add("posts-value", POST), post(1, "a post"))
     assert list(reader(own, "protobuf").read([message]).texts) == ["a text"]
     assert list(reader(own).read([post_]).texts) == ["a post"]
@@ -415,7 +415,7 @@ _PROTO = _file(
 
 
 @cache
-def _post_class() -> Any:
+def proto_class() -> Any:
     pool = DescriptorPool()
     pool.Add(FileDescriptorProto.FromString(TIMESTAMP.serialized_pb))
     pool.Add(_PROTO)
@@ -428,7 +428,7 @@ def register(registry: AnyRegistry) -> int:
 
 @given(st.lists(st.tuples(st.integers(1, 1 << 40), st.text()), min_size=1, max_size=40))
 def test_protobuf_is_read_as_its_json(registry: AnyRegistry, rows: list[tuple[int, str]]) -> None:
-    made = _post_class()
+    made = proto_class()
     serialize = protobuf_serializer(registry)
     messages = []
     for number, text in rows:

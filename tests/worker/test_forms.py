@@ -41,8 +41,8 @@ class _Messages(MessageReader):
         super().__init__(Settings())
         self._seen = seen
 
-    def read(self, messages: Any) -> MessageColumns:
-        self._seen.append(super().read(messages))
+    def read(self, messages: Any, unreadable: Any = None, headers: Any = ()) -> MessageColumns:
+        self._seen.append(super().read(messages, unreadable, headers))
         return self._seen[-1]  # type: ignore[no-any-return]
 
 
