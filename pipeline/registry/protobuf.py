@@ -1,7 +1,7 @@
 """Protobuf values as documents, of which only the wanted fields are read.
 
-The registry gives each schema as a serialized descriptor, so no compiler of Protobuf is needed. The library
-itself refuses a value that is nested deeper than 100 levels.
+The registry is asked for each schema as a serialized descriptor, so no compiler of Protobuf is needed. The
+library itself refuses a value that is nested deeper than 100 levels.
 Source: Confluent, "Wire format": behind the id stand the indexes of the value's message in the schema.
 """
 
@@ -85,7 +85,12 @@ class Protobuf:
 
 
 def _file(schema: Schema, name: str) -> FileDescriptorProto:
-    file = FileDescriptorProto.FromString(b64decode(schema.schema_str or "", validate=True))
+    try:
+        serialized = b64decode(schema.schema_str or "", validate=True)
+    except ValueError as error:
+        # Apicurio 2.6 gives each schema as it was registered; clients in Java register text.
+        raise SchemaError("the registry gives it as text, and not as a descriptor") from error
+    file = FileDescriptorProto.FromString(serialized)
     file.name = name
     return file
 

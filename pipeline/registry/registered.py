@@ -18,8 +18,8 @@ _UNKNOWN_S = 30.0
 _MOST_UNKNOWN = 1_000
 _MOST_SCHEMAS = 1_000
 _UNTOLD = "AVRO"
-"""Kind of a schema whose kind the registry does not tell: those of Avro, and with Apicurio 2.6 all of them.
-Then reading the schema shows whether it is of the form."""
+"""Kind of a schema whose kind the registry does not tell, as that of Avro. If one tells no kinds at all,
+reading the schema shows whether it is of the form."""
 Reader = Callable[[Framed], Any]
 """Makes the document of a value. Whatever it raises, but MemoryError, means that the value does not fit."""
 

@@ -24,7 +24,7 @@ class OwnRegistry(OwnServer):
     login: a name and a password that it wants; None: it wants none
     status: what it answers in place of a schema; None: the schema
     asked: paths of the requests so far
-    tells_kind: whether it says of which kind a schema is; Apicurio 2.6 does not
+    tells_kind: whether it says of which kind a schema is
     """
 
     def __init__(self) -> None:

@@ -447,6 +447,13 @@ def test_protobuf_is_read_as_its_json(registry: AnyRegistry, rows: list[tuple[in
     assert set(reply.texts) == {"a reply"}
 
 
+def test_a_schema_of_protobuf_as_text_is_named_so(registry: AnyRegistry) -> None:
+    number = registry.add("text-value", 'syntax = "proto3"; message Post { string text = 1; }', "PROTOBUF")
+    found = reader(registry, "protobuf").read([framed(number, b"\0\x0a\6a text")])
+    assert reasons(found) == ["unknown_schema"]
+    assert "as text, and not as a descriptor" in found.unreadable[0].detail
+
+
 @pytest.mark.parametrize(
     "value", [b"", b"\x02", b"\x01\0", b"\x80" * 9, b"\x04\x02\x02a", b"\x04\x02\0\x12\xff"]
 )
