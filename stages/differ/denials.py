@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.differ.align import are_few, is_inside
+from twinsieve.stages.differ.emoticons import are_emoticons
 from twinsieve.stages.differ.forms import endings_of, hash_of_bases, letters_in_common
 from twinsieve.stages.differ.negations import next_negation
 from twinsieve.stages.differ.phrases import (
@@ -74,11 +75,13 @@ def _may_be_denied(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phra
 def denials_of(number: int, phrases: Phrases, work: Differing) -> tuple[bool, int]:
     """(whether a small run has an odd number of negations, those of its later minus its earlier side)
 
-    A longer run that only one body has, at an end, counts none: what a sentence more denies is its own.
-    number: of the run
+    A longer run that only one body has, at an end, counts none: what a sentence more denies is its own. The
+    name of an emoticon denies nothing. number: of the run
     """
     run = work.alignment.runs[number]
     later, earlier = work.later, work.earlier
+    if are_emoticons(run, later, earlier, phrases):
+        return False, ZERO
     before = other_before = ZERO
     if number > 0:
         before, other_before = work.alignment.runs[number - 1, 1], work.alignment.runs[number - 1, 3]

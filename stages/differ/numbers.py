@@ -15,6 +15,7 @@ from twinsieve.stages.differ.counted import (
     names_many,
     numbers_a_part,
 )
+from twinsieve.stages.differ.emoticons import is_face
 from twinsieve.stages.differ.number_values import (
     PLAINLY,
     Values,
@@ -52,10 +53,10 @@ def number_rules(number: int, phrases: Phrases, work: Differing) -> int:
         if size + other_size > 2 or not is_inside(run, later, earlier):
             return _NONE
         if size:
-            added = _number_added(later, run[0], run[1])
+            added = _number_added(later, run[0], run[1]) and not is_face(later, run[0], run[1])
             added = added and not _day_has_moved(later, run[0], size, earlier, run[2], phrases)
         else:
-            added = _number_added(earlier, run[2], run[3])
+            added = _number_added(earlier, run[2], run[3]) and not is_face(earlier, run[2], run[3])
             added = added and not _day_has_moved(earlier, run[2], other_size, later, run[0], phrases)
         return _NUMBER_ADDED if added else _NONE
     mine, other = work.values, work.other_values

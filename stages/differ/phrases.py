@@ -42,6 +42,8 @@ NAME, LAUGHS, BLAND = 1 << 9, 1 << 10, 1 << 11
 LAUGHS is a fact of digits that laugh or clap (2333, 555, 888): a light word, and no number. BLAND is the role
 of a phrase of an unspaced script that says little in a short text: particles, degree, courtesy. In the facts
 of a CHARACTER these bits are lengths."""
+EMOTICON = 1 << 12
+"""Role of the name of an emoticon, whose brackets bodies drop: [不要], [左哼哼]."""
 
 ONE, BELOW_ZERO, MORE, COUNTER = 1 << 24, 1 << 25, 1 << 26, 1 << 27
 """Bits of a word's roles and facts. A ONE (a, un) is the number 1 where the other body gives a number there;

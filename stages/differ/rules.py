@@ -123,6 +123,7 @@ class Rule(IntEnum):
         "十万 / 二十万). Also a word such as *more* beside a number (three / three more), a number before "
         "a word that has another form in the other body (policeman / 11 policemen), and at the end the "
         "number of a part (part 2; (3) if nothing else differs)",
+        (), 2,
     )  # fmt: skip
     OPPOSITE = (
         5, Category.GUARD, True,
@@ -131,7 +132,7 @@ class Rule(IntEnum):
         "with words that differ in the mark at their ends alone (A+ / A-, Disney / Disney+), or the "
         "negations of both bodies differ by an odd number, and little remains of a run that touches "
         "one ([Denials](#denials))",
-        (), 3,
+        (), 4,
     )  # fmt: skip
     STAGE = (
         30, Category.GUARD, True,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.differ.align import are_few
+from twinsieve.stages.differ.emoticons import are_emoticons
 from twinsieve.stages.differ.phrases import (
     CALENDAR_KINDS,
     EXCLUDES,
@@ -56,6 +57,8 @@ def sense_rules(number: int, phrases: Phrases, work: Differing) -> int:
     明後日). Then the token before or after the run is read together with it.
     """
     run = work.alignment.runs[number]
+    if are_emoticons(run, work.later, work.earlier, phrases):
+        return _NONE
     if _is_filled(run):
         return _sense_rule(run[0], run[1], run[2], run[3], are_few(run), phrases, work)
     rule = _NONE

@@ -27,6 +27,7 @@ from twinsieve.stages.differ.phrases import (
     CURRENCY,
     DENIED,
     DIGIT,
+    EMOTICON,
     EVERY_LANGUAGE,
     EXCLUDES,
     FIRST_OPPOSITE,
@@ -88,10 +89,11 @@ _ROLES = {
     "last_parts": LAST_PART,
     "names": NAME,
     "bland": BLAND,
+    "emoticons": EMOTICON,
 }
-_SOUGHT = BELOW_ZERO | MORE | COUNTER | NUMBERED | MEASURE | PART | LAST_PART | BLAND
-"""Roles of phrases that are looked up in few places, beside numbers and in what short bodies add: no
-character need say where they begin."""
+_SOUGHT = BELOW_ZERO | MORE | COUNTER | NUMBERED | MEASURE | PART | LAST_PART | BLAND | EMOTICON
+"""Roles of phrases that are looked up in few places, beside numbers, in what short bodies add, and between
+marks: no character need say where they begin."""
 _CALENDAR = ("weekdays", "months", "days")
 _KINDS = {INFINITIVES: "infinitives", OUTLETS: "outlets", INSTITUTIONS: "institutions"}
 _MAX_NUMBER = 10**12

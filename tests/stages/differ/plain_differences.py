@@ -73,6 +73,7 @@ class Words:
     beside: dict[str, set[str]] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     bland: set[str] = field(default_factory=set)
+    emoticons: set[str] = field(default_factory=set)
     powers: dict[str, int] = field(default_factory=dict)
     currencies: dict[str, str] = field(default_factory=dict)
     endings: list[set[str]] = field(default_factory=list)
@@ -150,7 +151,7 @@ def everything() -> Words:
         merged.idioms |= {idiom.replace("_", "") for idiom in spelled(lists.get("idioms", ""))}
         for name in BESIDE:
             merged.beside.setdefault(name, set()).update(spelled(lists.get(name, "")))
-        for name in ("names", "bland", "infinitives", "outlets", "institutions"):
+        for name in ("names", "bland", "emoticons", "infinitives", "outlets", "institutions"):
             getattr(merged, name).update(spelled(lists.get(name, "")))
         for number, side in enumerate(lists.get("stages", [])):
             for phrase in spelled(side):
@@ -1027,7 +1028,10 @@ def number_rule(pair: Pair, run: Run) -> Rule:
     if not x or not y:
         if counted_apart(pair, run):
             return Rule.NUMBER_ADDED
-        added = number_added(pair.a, run.a0, run.a1) or number_added(pair.b, run.b0, run.b1)
+        added = any(
+            number_added(some, first, end) and not is_face(some, first, end)
+            for some, first, end in ((pair.a, run.a0, run.a1), (pair.b, run.b0, run.b1))
+        )
         moved = day_moved(pair.a, run.a0, x, pair.b, run.b0) or day_moved(pair.b, run.b0, y, pair.a, run.a0)
         return Rule.NUMBER_ADDED if added and pair.is_inside(run) and not moved else Rule.NONE
     mine, other = pair.values(run)
@@ -1235,6 +1239,46 @@ def number_added(some: list[Token], first: int, end: int) -> bool:
     )
 
 
+def is_face(some: list[Token], first: int, end: int) -> bool:
+    """Whether tokens are o_0 or 0_o, and no number stands beside them."""
+    beside = some[max(0, first - 1) : first] + some[end : end + 1]
+    return sorted(t.text for t in some[first:end]) == ["0", "o"] and all(t.kind not in "NM" for t in beside)
+
+
+def names_emoticons(pair: Pair, run: Run) -> bool:
+    """Whether all that differs is names of emoticons: added beside a clause or at the end, or other ones."""
+    sides = ((pair.a, pair.begins[0], run.a0, run.a1), (pair.b, pair.begins[1], run.b0, run.b1))
+    filled = [side for side in sides if side[3] > side[2]]
+    if len(filled) == 2:
+        return all(
+            pieces is not None and all(piece in words().emoticons for piece in pieces)
+            for pieces in (pieces_around(*side) for side in sides)
+        )
+    some, begins_, first, end = filled[0]
+    starts = [*(k for k, begin in enumerate(begins_) if begin), len(some)]
+    if first not in starts or end not in starts:
+        return False
+    if not all(piece in words().emoticons for piece in pieces_around(*filled[0]) or [""]):
+        return False
+    if first and some[first - 1].kind != "H":
+        return False
+    if end == len(some):
+        return True
+    before = first - max((k for k in starts if k < first), default=first)
+    behind = min(k for k in starts if k > end) - end
+    return some[end].kind == "H" and max(before, behind) >= 3
+
+
+def pieces_around(some: list[Token], begins_: list[bool], first: int, end: int) -> list[str] | None:
+    """The texts between marks, blanks and ends that hold tokens; None if more than eight tokens away."""
+    starts = [*(k for k, begin in enumerate(begins_) if begin), len(some)]
+    low, high = max((k for k in starts if k <= first), default=-1), min(k for k in starts if k >= end)
+    if low < 0 or first - low > 8 or high - end > 8:
+        return None
+    bounds = [k for k in starts if low <= k <= high]
+    return ["".join(t.text for t in some[one:other]) for one, other in pairwise(bounds)]
+
+
 def phrases(some: Sequence[Token], position: int) -> Iterator[tuple[str, int]]:
     """Every phrase that can begin at a token, with its number of tokens."""
     if some[position].kind == "W":
@@ -1335,6 +1379,8 @@ def turned_round(pair: Pair) -> bool:
         other = touching(pair.b, run.b0, run.b1, other_before)
         before, other_before = run.a1, run.b1
         mine, other = mine + denied(pair, run, later=True), other + denied(pair, run, later=False)
+        if names_emoticons(pair, run):
+            continue
         small = rest_is_small(pair.a, run.a0, run.a1, mine) and rest_is_small(pair.b, run.b0, run.b1, other)
         if not small and not pair.is_inside(run) and 0 in map(len, pair.texts(run)):
             continue
@@ -1433,6 +1479,8 @@ def excluded(mine: set[Sense], other: set[Sense]) -> Rule:
 def sense_rule(pair: Pair, run: Run) -> Rule:
     """CALENDAR, and OPPOSITE but for negations."""
     x, y = pair.texts(run)
+    if names_emoticons(pair, run):
+        return Rule.NONE
     if not x or not y:
         return lengthened(pair, run)
     few = len(x) <= 4 and len(y) <= 4

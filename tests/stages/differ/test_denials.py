@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from tests.stages.differ.test_differences import FULL, GUARDS, MICROBLOG, reasons
@@ -110,6 +112,12 @@ NO_DENIAL = [
     ("早上出门又忘带伞", "早上出门又忘带伞[无语]"),
     ("邻居家的狗叫了一夜我要投诉", "邻居家的狗叫了一夜[无语]我要投诉"),
     ("他说这道菜三分钟就能做好", "他说这道菜三分钟就能做好[不屑]"),
+    ("明天六点就得起床", "明天六点就得起床[不要]"),
+    ("我哥把最后一块饼吃掉了你说气不气", "我哥把最后一块饼吃掉了[不要]你说气不气"),
+    ("周末的考试又提前了大家快复习", "周末的考试又提前了[泪][不要]大家快复习"),
+    ("奶奶总是给我留最大的苹果", "奶奶[不要]总是给我留最大的苹果"),
+    ("老板说这个月没有奖金[泪]回家睡觉", "老板说这个月没有奖金[不要]回家睡觉"),
+    ("隔壁桌的小孩一直在哭", "[不要]隔壁桌的小孩一直在哭"),
 ]  # fmt: skip
 
 
@@ -133,6 +141,26 @@ OPPOSITE = [
     ("数据备份任务正在执行请等待通知", "数据备份任务失败执行请等待通知"),
     ("气象台发布暴雨红色预警信号", "气象台解除暴雨红色预警信号"),
     ("新款外套蓝色已经到货欢迎选购", "新款外套绿色已经到货欢迎选购"),
+]  # fmt: skip
+
+EMOTICONS = [
+    ("电影票又卖光了[左哼哼]下次早点去", "电影票又卖光了[右哼哼]下次早点去"),
+    ("今天排队排了两个小时[黑线]", "今天排队排了两个小时[白眼]"),
+    ("新年快乐祝大家身体健康[左拜年]", "新年快乐祝大家身体健康[右拜年]"),
+    ("我妈说我小时候特别乖", "我妈说我小时候特别乖[笑而不语]"),
+    ("带孩子去海边玩了一整天[男孩儿]", "带孩子去海边玩了一整天[女孩儿]"),
+]  # fmt: skip
+
+SAID = [
+    # The same words in an answer, a field, a text with blanks between its words, and beside another script
+    ("外卖还要筷子吗？要", "外卖还要筷子吗？不要"),
+    ("这件外套你愿意试试吗？愿意", "这件外套你愿意试试吗？不要"),
+    ("楼上那间 信号 强 价格 便宜", "楼上那间 信号 弱 价格 便宜"),
+    ("门票 有限 错过 这次 机会", "门票 有限 不要 错过 这次 机会"),
+    ("请大家去礼堂的后面", "请大家不要去礼堂的后面"),
+    ("我想买iphone，这是我说的", "我想买iphone不要，这是我说的"),
+    ("车站在银行的左边等你", "车站在银行的右边等你"),
+    ("箱子里的线是黑色的", "箱子里的线是白色的"),
 ]  # fmt: skip
 
 CALENDAR = [
@@ -178,6 +206,52 @@ def test_opposites_of_each_language_keep_apart(one: str, other: str) -> None:
     for pair in ((one, other), (other, one)):
         kernel, plain = reasons(*pair, GUARDS)
         assert kernel == plain == Rule.OPPOSITE
+
+
+@pytest.mark.parametrize(("one", "other"), EMOTICONS)
+def test_names_of_emoticons_are_no_opposites(one: str, other: str) -> None:
+    for pair in ((one, other), (other, one)):
+        kernel, plain = reasons(*pair, GUARDS)
+        assert kernel == plain == Rule.NONE
+
+
+@pytest.mark.parametrize(("one", "other"), SAID)
+def test_a_word_that_only_looks_like_an_emoticon_denies_or_is_an_opposite(one: str, other: str) -> None:
+    for pair in ((one, other), (other, one)):
+        kernel, plain = reasons(*pair, GUARDS)
+        assert kernel == plain == Rule.OPPOSITE
+
+
+def test_emoticons_and_faces_between_any_marks_are_read_as_the_plain_list_reads_them() -> None:
+    random = Random(20)
+    pieces = [
+        "不要",
+        "左哼哼",
+        "右哼哼",
+        "黑线",
+        "要",
+        "不",
+        "弱",
+        "iphone",
+        "o",
+        "0",
+        "0.0",
+        "元",
+        "今天下雨了",
+        "第",
+    ]
+    rules = set()
+    for _ in range(400):
+        text = [piece for _ in range(6) for piece in (random.choice(pieces), random.choice(["[", "，", ""]))]
+        other = list(text)
+        first = random.randrange(0, 10)
+        other[first : first + random.randrange(0, 5)] = random.choices(
+            [*pieces, "["], k=random.randrange(0, 3)
+        )
+        kernel, plain = reasons("".join(text), "".join(other), GUARDS)
+        assert kernel == plain, (text, other)
+        rules.add(kernel)
+    assert {Rule.NONE, Rule.OPPOSITE, Rule.NUMBER_ADDED} <= rules
 
 
 @pytest.mark.parametrize(("one", "other"), CALENDAR)

@@ -167,6 +167,34 @@ def test_laughter_in_digits_is_no_number(one: str, other: str, differences: Diff
 @pytest.mark.parametrize(
     ("one", "other"),
     [
+        ("what a strange noise o_0 in the old house", "what a strange noise in the old house"),
+        ("what a strange noise 0_O in the old house", "what a strange noise in the old house"),
+        ("邻居家半夜还在装修o_0真的睡不着", "邻居家半夜还在装修真的睡不着"),
+    ],
+)
+@pytest.mark.parametrize("differences", [FULL, MICROBLOG])
+def test_a_face_with_an_eye_of_a_digit_is_no_number(one: str, other: str, differences: Differences) -> None:
+    assert stay_one(one, other, differences)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Rovers 0 - 0 United on a wet evening in May", "Rovers - United on a wet evening in May"),
+        (
+            "Para el viaje quedan 5 o 0 plazas libres este año",
+            "Para el viaje quedan 5 plazas libres este año",
+        ),
+        ("这家店的喜力0.0啤酒今天打折", "这家店的喜力啤酒今天打折"),
+    ],
+)
+def test_zeros_that_are_no_face_are_numbers(one: str, other: str) -> None:
+    assert come_apart(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
         ("这款手机今天只卖888元，数量有限", "这款手机今天只卖8888元，数量有限"),
         ("这款手机今天只卖 888 元，数量有限", "这款手机今天只卖 8888 元，数量有限"),
         ("请大家到三楼的房间666", "请大家到三楼的房间6666"),

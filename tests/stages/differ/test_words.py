@@ -240,7 +240,7 @@ def test_entries_are_spelled_as_bodies_spell_them() -> None:
     """Else they would never be found."""
     texts = set[str]()
     for language in LISTS:
-        for name in ("light", "negation", "corrections", "agency"):
+        for name in ("light", "negation", "corrections", "agency", "emoticons"):
             texts |= set(listed(language, name))
         texts |= {word for entry in sides(language) for side in entry for word in side}
         for name in ("numbers", "powers"):
