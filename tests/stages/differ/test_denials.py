@@ -163,6 +163,18 @@ SAID = [
     ("箱子里的线是黑色的", "箱子里的线是白色的"),
 ]  # fmt: skip
 
+SYNONYMS = [
+    # Dictionaries have one meaning for both
+    ("The work on the tunnel was stopped after the accident", "The work on the tunnel was halted after the accident"),
+    ("Members may pay the yearly fee by cheque at the desk", "Members may pay the yearly fee by check at the desk"),
+    ("Un joven fue detenido por la policía en la plaza mayor", "Un adolescente fue detenido por la policía en la plaza mayor"),
+    ("El conductor herido fue llevado al hospital de la ciudad", "El motorista herido fue llevado al hospital de la ciudad"),
+    ("Los liberales ganaron la alcaldía de la capital", "Los progresistas ganaron la alcaldía de la capital"),
+    ("A polícia investiga o roubo das joias do museu da cidade", "A polícia investiga o furto das joias do museu da cidade"),
+    ("Il vecchio attore è morto nella sua casa di campagna", "Il vecchio attore è scomparso nella sua casa di campagna"),
+    ("Der Zug nach Hamburg fährt am Montagmorgen ohne Halt", "Der Zug nach Hamburg fährt am Montagvormittag ohne Halt"),
+]  # fmt: skip
+
 CALENDAR = [
     ("회의는 월요일에 서울에서 열린다고 합니다", "회의는 금요일에 서울에서 열린다고 합니다"),
     ("Rapat akan digelar pada hari senin di Jakarta", "Rapat akan digelar pada hari jumat di Jakarta"),
@@ -252,6 +264,13 @@ def test_emoticons_and_faces_between_any_marks_are_read_as_the_plain_list_reads_
         assert kernel == plain, (text, other)
         rules.add(kernel)
     assert {Rule.NONE, Rule.OPPOSITE, Rule.NUMBER_ADDED} <= rules
+
+
+@pytest.mark.parametrize(("one", "other"), SYNONYMS)
+def test_synonyms_are_no_opposites(one: str, other: str) -> None:
+    for pair in ((one, other), (other, one)):
+        kernel, plain = reasons(*pair, GUARDS)
+        assert kernel == plain == Rule.NONE
 
 
 @pytest.mark.parametrize(("one", "other"), CALENDAR)

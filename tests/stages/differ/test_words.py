@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -234,6 +235,16 @@ def test_a_denial_holds_where_its_language_is_spoken_and_where_none_is_known() -
     assert rules_of(pairs, phrases=phrases) == [Rule.OPPOSITE, Rule.NONE, Rule.OPPOSITE, Rule.OPPOSITE]
     of_none = [(text.format("nevko"), text.format("")) for text in (spoken, other, beside, unknown)]
     assert set(rules_of(of_none, phrases=phrases)) == {Rule.OPPOSITE}
+
+
+@pytest.mark.parametrize("language", sorted(set(LISTS) - {"any", "zh_names"}))
+def test_a_file_names_the_sources_of_its_opposites_and_light_words(language: str) -> None:
+    path = Path(differ.__path__[0]) / "data" / "words" / f"{language}.yaml"
+    comments = " ".join(
+        line.lstrip("# ") for line in path.read_text("utf-8").splitlines() if line.startswith("#")
+    )
+    for name in ("Opposites", "Light words"):
+        assert re.search(rf"{name}: .*\w", comments), name
 
 
 def test_entries_are_spelled_as_bodies_spell_them() -> None:
