@@ -12,19 +12,22 @@ from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
 from tests.broker.groups import described
 from tests.broker.load import PARTITIONS, Load
+from tests.broker.shard_counts import ShardCounts
 from tests.broker.worlds import DEADLINE_S, fresh, until
 
 _RATE = 200.0
+_SEGMENT = 1_000
+"""Messages of a segment of the near window: shards have something to answer after some seconds."""
 
 
 class Roles:
     """Which node leads what, by the brokers' own word; nodes are counted from 0."""
 
-    def __init__(self, bootstrap: str, app: str) -> None:
+    def __init__(self, bootstrap: str, app: str, more: Sequence[str] = ()) -> None:
         self._admin = AdminClient({"bootstrap.servers": bootstrap})
         self._app = app
         self.topics = [f"{app}.{kind}" for kind in ("in", "out", "dup", "dead")]
-        self.topics += [f"{app}.{kind}" for kind in ("fingerprints", "decisions", "verdicts")]
+        self.topics += [f"{app}.{kind}" for kind in ("fingerprints", "decisions", "verdicts", *more)]
 
     def coordinator(self) -> int:
         """Of the workers' group."""
@@ -52,34 +55,48 @@ class Roles:
 
 
 @pytest.mark.minutes
-def test_processes_go_on_when_leaders_and_coordinators_die(three_brokers: Cluster) -> None:
+@pytest.mark.parametrize("shards", [(), ("s1", "s2")], ids=["alone", "shards"])
+def test_processes_go_on_when_leaders_and_coordinators_die(
+    three_brokers: Cluster, shards: tuple[str, ...]
+) -> None:
     # How long a client waits for the answer to a request that died with its broker.
     times = {"request_timeout": "10s", "transaction_timeout": "6s"}
-    deployment = Deployment(three_brokers.bootstrap, "confluent", fresh("three"), **times)
+    deployment = Deployment(
+        three_brokers.bootstrap, "confluent", fresh("three"), snapshot_every="2s", segment=_SEGMENT, **times
+    )
+    if shards:
+        deployment.set("near", answers="shards")
+    counts = ShardCounts()
     deployment.create_topics(replication=3)
     load = Load(three_brokers.bootstrap, f"{deployment.app}.in", int(600 * _RATE), _RATE)
     watcher = Watcher(three_brokers.bootstrap, deployment.outputs)
-    roles = Roles(three_brokers.bootstrap, deployment.app)
+    roles = Roles(three_brokers.bootstrap, deployment.app, ["answers"] if shards else [])
 
     def comes_out(messages: float) -> bool:
         """So many of those that were sent from now on."""
         wanted = len(load.sent_s) + messages
         return poll_until(lambda: len(watcher.seen) >= wanted, DEADLINE_S)
 
+    def answers_go_on() -> bool:
+        before = counts.answered
+        return poll_until(lambda: counts.answered > before, DEADLINE_S)
+
     try:
         for member in ("a", "b"):
-            deployment.start(member)
-        watching, loading = in_thread(watcher.run), in_thread(load.run)
+            deployment.start(member, listen=counts.address())
+        for member in shards:
+            deployment.start(member, "shard")
+        watching, loading, counting = in_thread(watcher.run), in_thread(load.run), in_thread(counts.run)
         assert comes_out(_RATE), "nothing comes out"
         until(roles.replicated)
-        for victim in (
-            roles.coordinator,
-            lambda: roles.leader("fingerprints"),
-            lambda: roles.leader("in"),
-        ):
+        victims = [roles.coordinator, lambda: roles.leader("fingerprints"), lambda: roles.leader("in")]
+        if shards:
+            victims.append(lambda: roles.leader("answers"))
+        for victim in victims:
             node = victim()
             three_brokers.nodes[node].kill()
             assert comes_out(_RATE), "it stands still without one of three brokers"
+            assert not shards or answers_go_on(), "no shard answers without one of three brokers"
             three_brokers.nodes[node].start()
             three_brokers.nodes[node].wait_ready()
             until(roles.replicated)
@@ -88,13 +105,16 @@ def test_processes_go_on_when_leaders_and_coordinators_die(three_brokers: Cluste
         poll_until(lambda: load.sent_s.keys() <= watcher.seen.keys(), DEADLINE_S)
         watcher.stop.set()
         watching.join(10.0)
+        counts.stop.set()
+        counting.join(10.0)
         found = judge(load, watcher, deployment.outputs[0])
         assert load.failed == 0
         assert found.good, found
         assert found.messages >= 4 * _RATE
         assert {place[0] for place in load.sent_s} == set(range(PARTITIONS))
-        assert [process.poll() for process in deployment.processes.values()] == [None, None]
+        assert {process.poll() for process in deployment.processes.values()} == {None}
     finally:
+        counts.stop.set()
         watcher.stop.set()
         load.stop.set()
         deployment.close()
