@@ -85,9 +85,17 @@ class History:
             self.losses.setdefault(place, []).append(Loss(cause, self._cluster.clock.monotonic_s(), passed))
 
     def lose_all(self, topic: str, cause: Cause) -> None:
-        """The same for all that a topic holds."""
+        """The same for all that a topic holds, and for what it has lost before."""
+        now_s = self._cluster.clock.monotonic_s()
         for number, log in enumerate(self._cluster.topics[topic].logs):
-            self.lose(Partition(topic, number), [offset for offset, _ in log.visible()], cause)
+            at = Partition(topic, number)
+            held = {offset for offset, _ in log.visible()}
+            self.lose(at, sorted(held), cause)
+            for place in {
+                self._place(at, offset) for offset, _ in log.ever() if offset not in held
+            } & self.losses.keys():
+                before = self.losses[place]
+                before.append(Loss(cause, now_s, any(loss.passed for loss in before)))
 
     def limit(self, most: int) -> None:
         """Note that an output takes no larger message from now on."""
