@@ -13,11 +13,10 @@ import orjson
 import pytest
 
 from tests.memory.broker import MemoryBroker
-from tests.service.running import Service, came_out, patient_cluster, wait_for
+from tests.service.running import Service, came_out, patient_cluster, small, wait_for
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import AbortableError, FatalError, Messages, Partition
-from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import StateError
 
 NAMES = Names("t")
@@ -36,17 +35,8 @@ class Processes:
     def __init__(self, folder: Path) -> None:
         self.cluster = patient_cluster()
         self.cluster.create(NewTopic("posts", COUNT))
-        self._settings = Settings.model_validate(
-            {
-                "app": "t",
-                "near": {"window": {"messages": 1_000}},
-                "exact": {"window": {"messages": 1_000}},
-                "kafka": {"idle_report": "50ms"},
-                "topics": {"auto_create": True},
-                "state": {"dir": str(folder)},
-                "http": {"listen": "none"},
-            }
-        )
+        windows = {name: {"window": {"messages": 1_000}} for name in ("near", "exact")}
+        self._settings = small(folder, {}, **windows)
         self.on = threading.Event()
         self.role, self.step, self.error = "", "", Exception()
         self.failures = self._posted = 0
