@@ -56,13 +56,14 @@ class Roles:
 
 @pytest.mark.minutes
 @pytest.mark.parametrize("shards", [(), ("s1", "s2")], ids=["alone", "shards"])
+@pytest.mark.parametrize("client", ["confluent", "kafka-python"])
 def test_processes_go_on_when_leaders_and_coordinators_die(
-    three_brokers: Cluster, shards: tuple[str, ...]
+    three_brokers: Cluster, client: str, shards: tuple[str, ...]
 ) -> None:
     # How long a client waits for the answer to a request that died with its broker.
     times = {"request_timeout": "10s", "transaction_timeout": "6s"}
     deployment = Deployment(
-        three_brokers.bootstrap, "confluent", fresh("three"), snapshot_every="2s", segment=_SEGMENT, **times
+        three_brokers.bootstrap, client, fresh("three"), snapshot_every="2s", segment=_SEGMENT, **times
     )
     if shards:
         deployment.set("near", answers="shards")

@@ -24,7 +24,10 @@ scrape_configs:
 
 
 class Prometheus:
-    """A server that scrapes what it is told to every five seconds."""
+    """A server that scrapes what it is told to every five seconds.
+
+    folder: for its files; what it has of the past is in `data` there
+    """
 
     def __init__(self, program: str, folder: Path) -> None:
         (self._port,) = free_ports(1)
@@ -59,9 +62,17 @@ class Prometheus:
 
 
 @contextmanager
-def scraping(program: str) -> Iterator[Prometheus]:
-    """A server that ends with the block. program: path of Prometheus"""
+def scraping(program: str, past: str = "", promtool: str = "") -> Iterator[Prometheus]:
+    """A server that ends with the block.
+
+    program, promtool: paths; past: samples that it has when it starts, in the OpenMetrics text format
+    """
     with tempfile.TemporaryDirectory(prefix="twinsieve-prometheus-") as folder:
+        if past:
+            samples = Path(folder, "past")
+            samples.write_text(past)
+            write = [promtool, "tsdb", "create-blocks-from", "openmetrics", samples, Path(folder, "data")]
+            subprocess.run(write, stdout=subprocess.DEVNULL, check=True)
         server = Prometheus(program, Path(folder))
         try:
             yield server

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import OFFSET_END, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.broker.deployment import Deployment, poll_until
@@ -31,6 +31,8 @@ _QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 _FAILED = "(failed)"
 _SCRAPED_S = 12.0
 _FIRES_S = 120.0
+_LASTS_S = {"TwinsieveSettingsDiffer": 15 * 60.0}
+"""How long a state lasts before it is no change that is on its way."""
 _CLEARS_S = 180.0
 _STAYS_ON = {
     "TwinsieveMessagesLost",
@@ -49,6 +51,7 @@ class OnCall:
     """An app with processes of its own, by member name, and what stands for each word of a page.
 
     alerts: scrapes the processes; then nobody looks before the alert of a page fires, and it has to clear
+    app: its name (a new one); deployment: further arguments of Deployment
     """
 
     def __init__(
@@ -57,11 +60,20 @@ class OnCall:
         client: str,
         folder: Path,
         alerts: Prometheus | None = None,
+        *,
+        app: str = "",
+        partitions: int = 1,
         **deployment: object,
     ) -> None:
         self._alerts = alerts
         self._ports: list[int] = []
-        self.deployment = Deployment(bootstrap, client, fresh("page"), partitions=1, **deployment)  # type: ignore[arg-type]
+        self.deployment = Deployment(
+            bootstrap,
+            client,
+            app or fresh("page"),
+            partitions=partitions,
+            **deployment,  # type: ignore[arg-type]
+        )
         self.bootstrap = bootstrap
         self.posts = 0
         self.words: dict[str, str] = {}
@@ -93,18 +105,18 @@ class OnCall:
         if self._alerts is not None:
             self._alerts.scrape(self._ports)
 
-    def post(self, *texts: str, key: bytes | None = b"k") -> None:
+    def post(self, *texts: str, partition: int = 0) -> None:
         """Write posts to the input, in one partition."""
         producer = Producer({"bootstrap.servers": self.bootstrap})
         for text in texts:
-            producer.produce(f"{self.deployment.app}.in", text.encode(), key)
+            producer.produce(f"{self.deployment.app}.in", text.encode(), partition=partition)
         assert producer.flush(60) == 0
         self.posts += len(texts)
 
-    def trim(self, end: int) -> None:
-        """Retention deletes the messages of the input before this offset."""
+    def trim(self, topic: str) -> None:
+        """All records are deleted that the first partition of a topic of the app, named without it, has."""
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        at = TopicPartition(f"{self.deployment.app}.in", 0, end)
+        at = TopicPartition(f"{self.deployment.app}.{topic}", 0, OFFSET_END)
         admin.delete_records([at])[at].result(30)
 
     def delete(self, *topics: str) -> None:
@@ -142,7 +154,7 @@ class OnCall:
         began_s = time.monotonic()
         # What was there before is scraped at least once.
         time.sleep(_SCRAPED_S)
-        limit_s = _FIRES_S if fires else _CLEARS_S
+        limit_s = _LASTS_S.get(alert, 0.0) + _FIRES_S if fires else _CLEARS_S
         assert poll_until(lambda: (alert in server.firing()) == fires, limit_s), (alert, server.firing())
         print(f"{alert} {'fires' if fires else 'is off'} after {time.monotonic() - began_s:.0f} s")
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.broker.cluster import PASSWORDS, Cluster, SecureCluster
-from tests.broker.deployment import Deployment, poll_until
+from tests.broker.deployment import Deployment, in_thread, poll_until
 from tests.broker.fixtures import _shared, bootstrap, mortal_broker, secure_broker, three_brokers
 from tests.broker.grants import set_password
 from tests.broker.memory_groups import memory_groups
 from tests.broker.server import free_ports
 from tests.broker.test_disaster_recovery import back_up, restore
 from tests.broker.topic_limits import limit_topics, set_topics
+from tests.broker.worlds import fresh
 from tests.deploy import prometheus as distribution
 from tests.deploy.played import rules
 from tests.deploy.scraping import Prometheus, scraping
@@ -29,6 +34,7 @@ from tests.runbooks.on_call import OnCall
 
 __all__ = ["_shared", "bootstrap", "mortal_broker", "secure_broker", "three_brokers"]
 
+_GIB = 1 << 30
 _JOINS = """
 import sys
 from confluent_kafka import Consumer
@@ -97,6 +103,25 @@ def well(on_call: OnCall, *roles: str) -> None:
     on_call.see_the_end("no-index")
 
 
+@contextmanager
+def comes_in(on_call: OnCall, partition: int) -> Iterator[None]:
+    """A post a second, while the block runs."""
+    over = threading.Event()
+
+    def post() -> None:
+        for first in itertools.count(1_000_000):
+            if over.wait(1.0):
+                return
+            on_call.post(*posts(1, first), partition=partition)
+
+    poster = in_thread(post)
+    try:
+        yield
+    finally:
+        over.set()
+        poster.join(60.0)
+
+
 def test_every_page_has_the_same_parts_and_every_alert_names_its_page() -> None:
     for name in pages.names():
         assert pages.headings(name) == list(pages.SECTIONS), name
@@ -154,6 +179,19 @@ def test_half_comes_out(on_call: OnCall) -> None:
     on_call.post("{" + random.Random(1).randbytes(500).hex())
     on_call.name(PID=on_call.deployment.processes["worker"].pid)
     on_call.follow("half-comes-out")
+
+
+@pytest.mark.minutes
+@watched_only
+def test_one_of_two_partitions_waits(bootstrap: str, tmp_path: Path, alerts: Prometheus) -> None:
+    with OnCall(bootstrap, "confluent", tmp_path, alerts, partitions=2, session_timeout="6s") as on_call:
+        on_call.deployment.create_topics()
+        well(on_call, "worker", "index")
+        limit_topics(on_call.bootstrap, [f"{on_call.deployment.app}.dead"], 200)
+        on_call.post("{" + random.Random(1).randbytes(500).hex())
+        on_call.name(PID=on_call.deployment.processes["worker"].pid)
+        with comes_in(on_call, partition=1):
+            on_call.follow("half-comes-out")
 
 
 def test_behind(on_call: OnCall) -> None:
@@ -219,7 +257,7 @@ def test_messages_lost(on_call: OnCall) -> None:
     well(on_call, "worker", "index")
     on_call.deployment.kill("worker")
     on_call.post(*posts(5))
-    on_call.trim(on_call.posts)
+    on_call.trim("in")
     on_call.start("worker")
     on_call.follow("messages-lost")
 
@@ -313,6 +351,44 @@ def test_log_grows(on_call: OnCall) -> None:
     on_call.follow("log-grows")
 
 
+@pytest.mark.minutes
+@pytest.mark.needs("own broker")
+def test_log_is_half_as_large_again(tmp_path: Path) -> None:
+    """Beside what a Prometheus remembers of the day before. Nobody reads what makes it so large: it was aborted."""
+    app, day_s = fresh("page"), 86_400
+    past = f'# TYPE app:twinsieve_log:bytes gauge\napp:twinsieve_log:bytes{{app="{app}"}} {_GIB / 2}'
+    past += f" {time.time() - 1.5 * day_s:.0f}\n# EOF\n"
+    own = Cluster(extra={"log.retention.check.interval.ms": "1000"}, mortal=True)
+    with (
+        own.start() as cluster,
+        scraping(distribution.server(), past, distribution.promtool()) as alerts,
+        OnCall(cluster.bootstrap, "confluent", tmp_path, alerts, app=app) as on_call,
+    ):
+        on_call.deployment.create_topics()
+        log = f"{app}.fingerprints"
+        set_topics(cluster.bootstrap, [log], "segment.bytes", str(_GIB // 16))
+        well(on_call, "worker", "index")
+        set_topics(cluster.bootstrap, [log, f"{app}.decisions"], "retention.ms", "31536000000")
+        write_aborted(cluster.bootstrap, log, 9 * _GIB // 8)
+        on_call.look("log-grows")
+        on_call.do("log-grows")
+        # As the index does behind a snapshot that is shared.
+        on_call.trim("fingerprints")
+        on_call.see_the_end("log-grows")
+
+
+def write_aborted(bootstrap: str, topic: str, size_bytes: int) -> None:
+    """So many bytes, in a transaction that is aborted."""
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "large", "linger.ms": 50})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    value = random.Random(1).randbytes(500_000)
+    for _ in range(size_bytes // len(value)):
+        producer.produce(topic, value, partition=0)
+        producer.flush(60)
+    producer.abort_transaction(60)
+
+
 def test_memory_near_limit(on_call: OnCall) -> None:
     well(on_call, "worker", "index")
     on_call.name(PID=on_call.deployment.processes["index"].pid)
@@ -348,6 +424,7 @@ def test_slower_than_its_input(on_call: OnCall) -> None:
     on_call.see_the_end("behind")
 
 
+@watched
 def test_settings_differ(on_call: OnCall) -> None:
     on_call.start("index")
     assert poll_until(lambda: "live 1.0" in on_call.say("curl -s http://INDEX:8080/metrics"), 60.0)
