@@ -162,6 +162,7 @@ def run_service(
     status = Status(metrics, settings.kafka.bootstrap)
     own = settings_id(common_settings(settings))
     metrics.set_info(settings.app, role, settings=own)
+    metrics.session_timeout.set({(): settings.kafka.session_timeout_ms / 1000})
     with ExitStack() as stack:
         watchdog = stack.enter_context(
             Watchdog(stop, clock, status.why_not_ready, status.why_not_healthy, status.remark)

@@ -56,6 +56,10 @@ class Series:
             if labels.items() <= dict(key[1]).items():
                 self.held[key] = then(value, begin_s, lambda _: None, end_s)
 
+    def without(self, name: str) -> None:
+        """Take all series of this name out."""
+        self.held = {key: value for key, value in self.held.items() if key[0] != name}
+
     def change(self, name: str, change: Callable[[Value], Value], **labels: str) -> None:
         """Change every series of this name with at least these labels.
 
@@ -140,6 +144,7 @@ def app(
         add("twinsieve_unassigned_partitions", always(0))
         add("twinsieve_state_hung_seconds", always(0))
         add("twinsieve_snapshot_every_seconds", always(300))
+        add("twinsieve_session_timeout_seconds", always(6))
         add("twinsieve_memory_bytes", always(800 << 20))
         add("twinsieve_memory_limit_bytes", always(1 << 30))
         if instance == judges:

@@ -54,6 +54,12 @@ def stands_still(series: Series) -> None:
     series.change("twinsieve_oldest_waiting_seconds", during(waits))
 
 
+def stands_still_in_an_older_version(series: Series) -> None:
+    """It does not export its session timeout."""
+    series.without("twinsieve_session_timeout_seconds")
+    stands_still(series)
+
+
 def gone(series: Series) -> None:
     series.lose(BEGIN_S, END_S, job="twinsieve")
 
@@ -170,6 +176,7 @@ def memory_is_full(series: Series) -> None:
 STATES: list[tuple[Callable[[Series], None], set[str]]] = [
     (gone, {"Gone"}),
     (stands_still, {"NothingComesOut"}),
+    (stands_still_in_an_older_version, {"NothingComesOut"}),
     (partition_waits, {"HalfComesOut"}),
     (partition_waits_beside_late_ones, {"HalfComesOut"}),
     (behind, {"Behind"}),
@@ -261,8 +268,7 @@ def few_at_night(series: Series) -> None:
 
 def no_shards(series: Series) -> None:
     """An app without shards has no series of unanswered segments."""
-    for key in [key for key in series.held if key[0] == "twinsieve_index_unanswered_segments"]:
-        del series.held[key]
+    series.without("twinsieve_index_unanswered_segments")
 
 
 def evenly_late(series: Series) -> None:
@@ -331,6 +337,21 @@ def test_what_is_usual_for_minutes_fires_when_it_lasts(
     state(series)
     at_s = [BEGIN_S + 480, BEGIN_S + 960]
     assert firing(promtool, tmp_path, series, at_s) == [{}, {alert: {"posts"}}]
+
+
+@pytest.mark.parametrize(
+    ("state", "fires"), [(no_index, {"NoIndex", "NothingComesOut"}), (partition_waits, {"HalfComesOut"})]
+)
+def test_failover_is_calm_for_the_session_timeout(
+    promtool: str, tmp_path: Path, state: Callable[[Series], None], fires: set[str]
+) -> None:
+    """And for 15 s more, in which another process takes over."""
+    series = well()
+    series.change("twinsieve_session_timeout_seconds", lambda _: always(120))
+    state(series)
+    calm_s = list(range(BEGIN_S, BEGIN_S + 135, 15))
+    found = firing(promtool, tmp_path, series, [*calm_s, BEGIN_S + 195, END_S + CLEAR_S])
+    assert found == [*({} for _ in calm_s), {name: {"posts"} for name in fires}, {}]
 
 
 @pytest.mark.parametrize(("gib", "fires"), [(5.5, {"LogGrows": {"posts"}}), (4.4, {})])

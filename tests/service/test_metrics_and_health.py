@@ -128,6 +128,7 @@ def test_metrics_are_what_was_sent(start: Callable[..., Scraped], cluster: Memor
         window_seconds=1_800,
         snapshot_age_seconds=LOOK_S,
         snapshot_every_seconds=12,
+        session_timeout_seconds=6,
         snapshot_failures_total=0,
         snapshot_bytes_written_total=0,
         broker_errors_total={("index",): 0, ("worker",): 0},
