@@ -116,6 +116,8 @@ def app(
             scheme="5",
             settings="1",
         )
+        add("up", always(1))
+        add("process_start_time_seconds", always(0))
         for phase in ProcessPhase:
             add("twinsieve_process_phase", always(float(phase == ProcessPhase.RUNNING)), phase=phase)
         for verdict, part in {"unique": 0.6, "exact": 0.25, "near": 0.15}.items():

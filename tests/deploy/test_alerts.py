@@ -173,6 +173,11 @@ def memory_is_full(series: Series) -> None:
     series.change("twinsieve_memory_bytes", during(always(1000 << 20)), instance="b:8080")
 
 
+def restarts(series: Series) -> None:
+    """Every half minute."""
+    series.change("process_start_time_seconds", during(lambda at: float(at // 30 * 30)), instance="b:8080")
+
+
 STATES: list[tuple[Callable[[Series], None], set[str]]] = [
     (gone, {"Gone"}),
     (stands_still, {"NothingComesOut"}),
@@ -198,6 +203,7 @@ STATES: list[tuple[Callable[[Series], None], set[str]]] = [
     (new_reason, {"DeadLetters"}),
     (all_is_dropped, {"DropRateJumps"}),
     (memory_is_full, {"MemoryNearLimit"}),
+    (restarts, {"Restarts"}),
 ]
 
 
@@ -213,6 +219,7 @@ def dry_run(series: Series) -> None:
         "state_hung_seconds",
     ):
         series.change(f"twinsieve_{gauge}", during(always(500)), instance="dry:8080")
+    series.change("process_start_time_seconds", during(float), instance="dry:8080")
     series.change(
         "twinsieve_info", lambda _: then(always(1), BEGIN_S + 30, lambda _: None, END_S), app="posts-shadow"
     )
@@ -243,7 +250,14 @@ def rolling_restart(series: Series) -> None:
                     lambda before, end=end: lambda at: (before(at) or 0) - (before(end) or 0) * (at >= end),
                     **dict(labels),
                 )
+        series.change(
+            "process_start_time_seconds",
+            lambda _, end=end: lambda at: float(end * (at >= end)),
+            instance=instance,
+        )
         series.lose(begin, end, instance=instance)
+        # Prometheus says so of each of its targets.
+        series.set("up", then(always(1), begin, always(0), end), job="twinsieve", instance=instance)
     series.change("twinsieve_index_live", lambda _: lambda at: float(at < BEGIN_S), instance="a:8080")
     series.change("twinsieve_index_live", lambda _: lambda at: float(at >= BEGIN_S + 15), instance="b:8080")
 
@@ -327,15 +341,28 @@ def no_shard_for_one(series: Series) -> None:
     series.change("twinsieve_index_unanswered_segments", lambda _: lambda at: float(at >= BEGIN_S))
 
 
+def seldom_answers(series: Series) -> None:
+    """A process that ends at each start, and was scraped once in five minutes, by chance."""
+    labels = {"job": "twinsieve", "instance": "b:8080"}
+    for at_s in range(BEGIN_S, BEGIN_S + 960, 300):
+        series.lose(at_s, at_s + 285, **labels)
+    series.set("up", lambda at: float(at < BEGIN_S or (at - BEGIN_S) % 300 == 285), **labels)
+
+
 @pytest.mark.parametrize(
-    ("state", "alert"), [(other_settings, "SettingsDiffer"), (no_shard_for_one, "SegmentsUnanswered")]
+    ("state", "calm_s", "alert"),
+    [
+        (other_settings, 480, "SettingsDiffer"),
+        (no_shard_for_one, 480, "SegmentsUnanswered"),
+        (seldom_answers, 240, "Restarts"),
+    ],
 )
 def test_what_is_usual_for_minutes_fires_when_it_lasts(
-    promtool: str, tmp_path: Path, state: Callable[[Series], None], alert: str
+    promtool: str, tmp_path: Path, state: Callable[[Series], None], calm_s: int, alert: str
 ) -> None:
     series = well()
     state(series)
-    at_s = [BEGIN_S + 480, BEGIN_S + 960]
+    at_s = [BEGIN_S + calm_s, BEGIN_S + 960]
     assert firing(promtool, tmp_path, series, at_s) == [{}, {alert: {"posts"}}]
 
 
