@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.index.ledger import GivenUp
+from twinsieve.pipeline.index.segment_answers import Unused
 from twinsieve.pipeline.service.loop import LoopPhase
 from twinsieve.pipeline.service.metrics import ProcessPhase
 from twinsieve.pipeline.worker.waiting import WaitReason
@@ -128,6 +129,8 @@ def app(
             add("twinsieve_skipped_messages_total", always(0), reason=reason)
         for reason in GivenUp:
             add("twinsieve_index_given_up_messages_total", always(0), reason=reason)
+        for reason in Unused:
+            add("twinsieve_index_unused_answers_total", always(0), reason=reason)
         for counter in ("trimmed_messages", "foreign_offsets", "snapshot_failures", "segment_failures"):
             add(f"twinsieve_{counter}_total", always(0))
         for partition in range(4):

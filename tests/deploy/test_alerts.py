@@ -131,6 +131,10 @@ def shards_gone(series: Series) -> None:
     series.change("twinsieve_index_unanswered_segments", during(always(5)))
 
 
+def shards_differ(series: Series) -> None:
+    series.change("twinsieve_index_unused_answers_total", counted(1), instance="a:8080", reason="differs")
+
+
 def snapshot_fails(series: Series) -> None:
     series.change("twinsieve_snapshot_failures_total", counted(1), instance="a:8080")
 
@@ -196,6 +200,7 @@ STATES: list[tuple[Callable[[Series], None], set[str]]] = [
     (foreign_member, {"ForeignConsumer"}),
     (foreign_offset, {"ForeignConsumer"}),
     (shards_gone, {"SegmentsUnanswered"}),
+    (shards_differ, {"AnswersDiffer"}),
     (snapshot_fails, {"SnapshotsFail"}),
     (snapshot_old, {"SnapshotsFail"}),
     (store_hangs, {"SnapshotsFail"}),
@@ -220,6 +225,7 @@ def dry_run(series: Series) -> None:
     ):
         series.change(f"twinsieve_{gauge}", during(always(500)), instance="dry:8080")
     series.change("process_start_time_seconds", during(float), instance="dry:8080")
+    series.change("twinsieve_index_unused_answers_total", counted(9), instance="dry:8080")
     series.change(
         "twinsieve_info", lambda _: then(always(1), BEGIN_S + 30, lambda _: None, END_S), app="posts-shadow"
     )
@@ -290,6 +296,11 @@ def evenly_late(series: Series) -> None:
     series.change("twinsieve_oldest_waiting_seconds", during(always(50)))
 
 
+def shards_are_late(series: Series) -> None:
+    """The index had looked up itself by then."""
+    series.change("twinsieve_index_unused_answers_total", counted(9), reason="late")
+
+
 def new_segment(series: Series) -> None:
     """A segment was sealed, and shards copy it."""
     series.change("twinsieve_index_unanswered_segments", during(always(1)))
@@ -297,7 +308,7 @@ def new_segment(series: Series) -> None:
 
 CALM = [
     *(dry_run, more_standbys, idle_night, rolling_restart),
-    *(known_reason, few_at_night, no_shards, new_segment, evenly_late),
+    *(known_reason, few_at_night, no_shards, new_segment, evenly_late, shards_are_late),
 ]
 
 
