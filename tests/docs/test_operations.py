@@ -17,6 +17,7 @@ from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.shards.config import ShardStep
 from twinsieve.pipeline.worker.config import WorkerStep
+from twinsieve.pipeline.worker.waiting import WaitReason
 
 
 def _page(root: Path, name: str) -> str:
@@ -50,6 +51,11 @@ def test_a_metric_that_a_page_names_exists(root: Path, name: str) -> None:
 def test_every_reason_of_a_dead_letter_is_explained_and_no_other(root: Path) -> None:
     section = _section(root, "OPERATIONS.md", "Dead letters")
     assert re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE) == list(DeadLetterReason)
+
+
+def test_every_reason_of_a_waiting_partition_has_its_row_and_no_other(root: Path) -> None:
+    rows = _first_cells(_section(root, "runbooks/half-comes-out.md", "Look"))
+    assert sorted(rows) == sorted(WaitReason)
 
 
 def test_the_crash_table_has_every_step_in_order(root: Path) -> None:
