@@ -20,6 +20,14 @@ from tests import debian
 KAFKA_VERSION = "4.2.0"
 _NAME = f"Kafka {KAFKA_VERSION}"
 _JAVA_NEEDED = 17
+TOOLS = {
+    "kafka-configs.sh": "kafka.admin.ConfigCommand",
+    "kafka-console-consumer.sh": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-console-producer.sh": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-get-offsets.sh": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-transactions.sh": "org.apache.kafka.tools.TransactionsCommand",
+}
+"""Tools of Kafka, and the classes that they start."""
 _POM = Path(__file__).with_name("pom.xml")
 HOW = "install Java 17 or newer, Maven and OpenSSL (Debian: apt-get install openjdk-17-jre-headless maven openssl)"
 

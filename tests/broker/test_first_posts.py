@@ -11,16 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.distribution import tools_path
+from tests.broker.distribution import TOOLS, tools_path
 from tests.broker.worlds import fresh
 from tests.docs.documents import DOCUMENTS
 
 _BLOCKS = re.compile(r"^```sh\n(docker run .*?)^```\n\n```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TIMEOUT_S = 240.0
-_CLASSES = {
-    "kafka-console-producer.sh": "org.apache.kafka.tools.ConsoleProducer",
-    "kafka-console-consumer.sh": "org.apache.kafka.tools.consumer.ConsoleConsumer",
-}
 _DOCKER = """#!/usr/bin/env bash
 # `run` and `rm`: the broker of the test runs already. `exec [-i] CONTAINER TOOL …`: the same tool, from its classes.
 set -euo pipefail
@@ -41,7 +37,7 @@ assert _FOUND, "no page starts Kafka by docker"
 @pytest.fixture
 def console_tools(tmp_path: Path) -> Path:
     """A folder with `docker`, which calls the console tools, and `twinsieve`."""
-    tools = "\n".join(f"{tool}) class={name} ;;" for tool, name in _CLASSES.items())
+    tools = "\n".join(f"{tool}) class={name} ;;" for tool, name in TOOLS.items())
     texts = {
         "docker": _DOCKER % (tools, tools_path()),
         "twinsieve": f'#!/bin/sh\nexec {sys.executable} -m twinsieve "$@"\n',

@@ -16,7 +16,7 @@ from confluent_kafka import OFFSET_END, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.broker.deployment import Deployment, poll_until
-from tests.broker.distribution import tools_path
+from tests.broker.distribution import TOOLS, tools_path
 from tests.broker.server import free_ports
 from tests.broker.worlds import fresh, read_all
 from tests.deploy.scraping import Prometheus
@@ -41,10 +41,6 @@ _STAYS_ON = {
     "TwinsieveForeignConsumer",
 }
 """They count what happened within ten minutes, and tests/deploy/test_alerts.py shows that they end."""
-_TOOLS = {
-    "kafka-transactions.sh": "org.apache.kafka.tools.TransactionsCommand",
-    "kafka-configs.sh": "kafka.admin.ConfigCommand",
-}
 
 
 class OnCall:
@@ -188,6 +184,7 @@ class OnCall:
         app = self.deployment.app
         of_topics = {
             "posts.unique": f"{app}.out",
+            "posts.duplicates": f"{app}.dup",
             "posts.dead": f"{app}.dead",
             "weibo.": f"{app}.",
             "weibo2": f"{app}2",
@@ -203,9 +200,9 @@ class OnCall:
     def say(self, line: str) -> str:
         """What a line of a page says, on both streams."""
         line = self._filled(line)
-        tool = next((name for name in _TOOLS if name in line), None)
-        if tool is not None:
-            self._write_program(tool, f'exec java {_QUIET} -cp "{tools_path()}" {_TOOLS[tool]} "$@"')
+        for tool, class_name in TOOLS.items():
+            if tool in line:
+                self._write_program(tool, f'exec java {_QUIET} -cp "{tools_path()}" {class_name} "$@"')
         environment = os.environ | {"PATH": f"{self._programs}:{os.environ['PATH']}"}
         done = subprocess.run(
             ["bash", "-c", f"set -o pipefail; {line}"],
