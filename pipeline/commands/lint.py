@@ -312,30 +312,38 @@ def _print_on_kafka(console: Console, cost: Cost, settings: Settings, rate: floa
 def _print_held(console: Console, settings: Settings, partitions: int) -> None:
     from rich.table import Table
 
+    from twinsieve.pipeline.service.roles import BOTH
     from twinsieve.pipeline.service.stop_limits import stop_s
     from twinsieve.pipeline.sizing.process_memory import held_by
 
-    held = held_by(settings, partitions)
+    held, shares = held_by(settings, partitions), settings.near.answers == "shards"
     title = f"memory of one `run` with {partitions:,} input partitions, at worst (--partitions)"
     table = Table(title=title, title_justify="left", box=None)
-    for column in ("part", "worker, MiB", "index, MiB"):
+    for column in ("part", "worker, MiB", "index, MiB", *(["shard, MiB"] if shares else [])):
         table.add_column(column, justify="left" if column == "part" else "right")
-    for part, worker, index in (
-        ("sieve", 0, held.sieve),
-        (f"verdicts not yet emitted, of {partitions:,} partitions", 0, held.open_verdicts),
-        ("those passed over by retention or `reset`, each time, for exact.window", 0, held.forgotten),
-        ("their copies, and kept messages that wait for the disk, for snapshots", 0, held.writing),
-        ("originals waiting (kafka.pending_bytes), a quarter and one poll more", held.waiting, 0),
-        ("texts while they are read (input.max_bytes)", held.reading, 0),
-        ("fetch buffers", held.worker_fetched, held.index_fetched),
-        ("producer queues", 2 * held.producer, held.producer),
-        ("all", held.worker, held.index),
+    for part, *sizes in (
+        ("sieve", 0, held.sieve, 0),
+        (f"verdicts not yet emitted, of {partitions:,} partitions", 0, held.open_verdicts, 0),
+        ("those passed over by retention or `reset`, each time, for exact.window", 0, held.forgotten, 0),
+        ("their copies, and kept messages that wait for the disk, for snapshots", 0, held.writing, 0),
+        ("originals waiting (kafka.pending_bytes), a quarter and one poll more", held.waiting, 0, 0),
+        ("texts while they are read (input.max_bytes)", held.reading, 0, 0),
+        ("blocks that are polled and not judged", 0, held.held_blocks, 0),
+        ("answers of shards, before they are judged with or written", 0, held.answers, held.answers_made),
+        ("what look-ups read of segments, up to state.memory", 0, 0, held.segments),
+        ("one more segment while it is copied and checked", 0, 0, held.taking_over),
+        ("fetch buffers", held.worker_fetched, held.index_fetched, held.shard_fetched),
+        ("producer queues", 2 * held.producer, held.producer, held.producer),
+        ("all", held.worker, held.index, held.shard),
     ):
-        table.add_row(part, *(f"{size / 2**20:,.1f}" if size else "" for size in (worker, index)))
+        if any(shown := sizes if shares else sizes[:2]):
+            table.add_row(part, *(f"{size / 2**20:,.1f}" if size else "" for size in shown))
     console.print(table)
     console.print(f"both roles: {held.process / 2**20:,.1f} MiB, beside Python and its packages")
-    console.print(
-        f"limit of memory of a container or unit: {math.ceil(held.limit / 2**20):,} MiB; "
-        f"time from SIGTERM to the end: at most {stop_s(settings):.0f} s",
-        soft_wrap=True,
-    )
+    limits = [("", BOTH, held.limit), ("a shard: ", "shard", held.shard_limit)]
+    for name, role, limit in limits if shares else limits[:1]:
+        console.print(
+            f"{name}limit of memory of a container or unit: {math.ceil(limit / 2**20):,} MiB; "
+            f"time from SIGTERM to the end: at most {stop_s(settings, role):.0f} s",
+            soft_wrap=True,
+        )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
+from twinsieve.pipeline.index.config import MAX_STEP_BYTES
+from twinsieve.pipeline.index.segment_answers import MOST_BYTES
 from twinsieve.pipeline.saved.journal import RECORD_MESSAGES
 from twinsieve.pipeline.saved.patience import WAITING
 from twinsieve.pipeline.saved.piece_bytes import largest_piece_bytes
 from twinsieve.pipeline.settings.client_buffers import POLL_BYTES, fetched_bytes, polled_bytes, queue_bytes
-from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.model import KafkaSettings, Settings
+from twinsieve.pipeline.settings.segment_bytes import hot_bytes, segment_messages, segment_parts
 from twinsieve.pipeline.settings.stage_config import sieve_config
+from twinsieve.pipeline.shards.config import MOST_BYTES_AHEAD
 from twinsieve.pipeline.wire.column_bytes import row_bytes
 from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES
 from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
@@ -23,7 +28,7 @@ from twinsieve.stages.exact.key_notes import NOTE_BYTES
 from twinsieve.stages.exact.trie import tier_sizes
 from twinsieve.stages.exact.trie_head import TrieHead
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
-from twinsieve.stages.judge.near_window import chunk_rows
+from twinsieve.stages.judge.near_window import chunk_rows, segment_count
 
 FORGOTTEN_BYTES = 24
 """Bytes for each message that was kept but then never emitted: its digest is remembered for the length of the
@@ -44,7 +49,12 @@ class Held:
     open_verdicts: verdicts whose messages are not yet known to be emitted
     forgotten: digests of kept messages that are never emitted, if this happens once to all open verdicts
     saving: records of kept messages that wait to be written, and copies of what is small of the sieve
-    worker_fetched, index_fetched: records that the clients of a role have fetched
+    held_blocks: blocks that the index has polled and not judged
+    answers: those of shards that are ahead of the index; 0 without shards
+    segments: what a shard has in memory of its segments, up to `state.memory`
+    taking_over: what a shard needs to copy and check one segment more
+    answers_made: answers that a shard has not written
+    worker_fetched, index_fetched, shard_fetched: records that the clients of a role have fetched
     producer: queue of one producer
     """
 
@@ -54,8 +64,14 @@ class Held:
     open_verdicts: int
     forgotten: int
     saving: int
+    held_blocks: int
+    answers: int
+    segments: int
+    taking_over: int
+    answers_made: int
     worker_fetched: int
     index_fetched: int
+    shard_fetched: int
     producer: int
 
     @property
@@ -73,7 +89,12 @@ class Held:
         """Memory of an index while it writes a snapshot; a restore takes less, unless the snapshot has an
         image."""
         kept = self.sieve + self.open_verdicts + self.forgotten
-        return kept + self.writing + self.index_fetched + self.producer
+        return kept + self.writing + self.held_blocks + self.answers + self.index_fetched + self.producer
+
+    @property
+    def shard(self) -> int:
+        """Memory of a shard."""
+        return self.segments + self.taking_over + self.answers_made + self.shard_fetched + self.producer
 
     @property
     def process(self) -> int:
@@ -85,6 +106,16 @@ class Held:
         """The limit of memory to give to a process that has both roles."""
         return self.process + PYTHON_BYTES
 
+    @property
+    def shard_limit(self) -> int:
+        """The limit of memory to give to a process that is a shard alone."""
+        return self.shard + PYTHON_BYTES
+
+    def of(self, roles: Collection[str]) -> int:
+        """Memory of a process that has these roles."""
+        each = {"worker": self.worker, "index": self.index, "shard": self.shard}
+        return sum(each[role] for role in roles)
+
 
 def held_by(settings: Settings, partitions: int) -> Held:
     """Worst-case memory of one process that serves this number of input partitions. raises: UsageError
@@ -92,9 +123,10 @@ def held_by(settings: Settings, partitions: int) -> Held:
     A worker pauses partitions when the waiting messages of all of them reach `kafka.pending_bytes`. One poll
     may exceed this limit. Partitions without waiting messages still read one message at a time, up to a
     quarter (SPARE_PART) above the limit. The index keeps a verdict until it knows that the message was
-    emitted, so it may keep one for each message that waits in any worker.
+    emitted, so it may keep one for each message that waits in any worker. A shard is counted, and answers for
+    the index, if the settings have shards.
     """
-    kafka = settings.kafka
+    kafka, shares = settings.kafka, settings.near.answers == "shards"
     rows = kafka.pending_messages + kafka.poll_messages
     answers, polled = settings.topics.verdict_partitions, polled_bytes(kafka)
     sieve = sieve_config(settings, "")
@@ -111,10 +143,44 @@ def held_by(settings: Settings, partitions: int) -> Held:
         worker_fetched=fetched_bytes(kafka, partitions)
         + fetched_bytes(kafka, answers, own=True)
         + POLL_BYTES,
-        # One reader for the log, and one for log and decisions together, which follows another index.
-        index_fetched=fetched_bytes(kafka, 1, own=True) + fetched_bytes(kafka, 2, own=True) + 2 * POLL_BYTES,
+        # The log is polled until they have this number of bytes; a poll more is counted below.
+        held_blocks=MAX_STEP_BYTES // 2,
+        answers=MOST_BYTES if shares else 0,
+        segments=_in_memory(sieve) if shares else 0,
+        taking_over=taking_over_bytes(segment_messages(sieve)) if shares else 0,
+        answers_made=MOST_BYTES_AHEAD if shares else 0,
+        # One reader for the log, one for log and decisions together, which follows another index, and one for
+        # answers of shards.
+        index_fetched=_read_bytes(kafka, 1)
+        + _read_bytes(kafka, 2)
+        + (_read_bytes(kafka, answers) if shares else 0),
+        # Of the log, and of the answers of its successors.
+        shard_fetched=_read_bytes(kafka, 1 + answers) if shares else 0,
         producer=queue_bytes(kafka),
     )
+
+
+def _read_bytes(kafka: KafkaSettings, partitions: int) -> int:
+    """Bytes that a reader of internal topics has fetched and polled."""
+    return fetched_bytes(kafka, partitions, own=True) + POLL_BYTES
+
+
+def _in_memory(config: SieveConfig) -> int:
+    """Bytes of the hot arrays that one shard has in memory, if it answers for all sealed segments."""
+    hot = hot_bytes(segment_parts(config, None))
+    return min(config.near.memory, (segment_count(config) - 1) * hot)
+
+
+_COPY_BYTES = 2 * (16 << 20)
+"""Two pieces of a file: the next one is read while the last one is held (`pipeline/saved/saved_files.py`)."""
+_ID_BYTES = 3 * 8
+"""For the id of a segment, of each message: its place, a column in that order, and the column's bytes."""
+
+
+def taking_over_bytes(messages: int) -> int:
+    """Bytes that a shard needs while it copies, checks and maps a segment of this number of kept messages,
+    beside what it then holds of it (`python -m bench.segment_from_store`)."""
+    return _COPY_BYTES + _ID_BYTES * messages
 
 
 def verdict_bytes(*, details: bool) -> int:

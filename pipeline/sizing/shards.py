@@ -11,13 +11,11 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from twinsieve.pipeline.index.segment_answers import MOST_BYTES
 from twinsieve.pipeline.operate.topic_plan import log_row_bytes
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.segment_bytes import hot_bytes, segment_parts
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.settings.values import duration_text, size_text
-from twinsieve.pipeline.shards.config import MOST_BYTES_AHEAD
 from twinsieve.pipeline.sizing.cover import (
     Asked,
     as_yaml,
@@ -28,6 +26,7 @@ from twinsieve.pipeline.sizing.cover import (
     window_keys,
 )
 from twinsieve.pipeline.sizing.estimate import exact_bytes, look_ups, open_us, sealed_us
+from twinsieve.pipeline.sizing.process_memory import PYTHON_BYTES, held_by, taking_over_bytes
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.near_window import segment_count
@@ -42,8 +41,6 @@ CANDIDATE_PAGES = 6
 """Pages of tags, records and texts that a look-up in a file reads for a message and segment, beside one for
 each bucket. All four: `python -m bench.shards`."""
 
-_PROGRAM = 512 << 20
-"""Python, its packages, clients and what is decoded."""
 _SIGMAS = 2.0
 """Each shard gets memory for the mean number of segments and this number of standard deviations more."""
 _MOST_MACHINES = 1_000
@@ -92,7 +89,8 @@ def plan_shards(settings: Settings, asked: Asked, machines: int) -> Plan:
 
     raises: UsageError if they are too few or too small; it names the machines that are enough
     """
-    wanted, messages = wanted_settings(settings, asked)
+    near = settings.near.model_copy(update={"answers": "shards"})
+    wanted, messages = wanted_settings(settings.model_copy(update={"near": near}), asked)
     plan = _plan(settings, wanted, messages, asked, machines)
     if plan is None:
         raise UsageError(_too_few(settings, wanted, messages, asked, machines))
@@ -132,13 +130,15 @@ def _row(name: str, role: Role) -> str:
 def _plan(settings: Settings, wanted: Settings, messages: int, asked: Asked, machines: int) -> Plan | None:
     """The plan with the largest segments that fit."""
     config = sieve_config(wanted, "")
-    beside = asked.usable - room_of(wanted, config, asked) + MOST_BYTES
+    held = held_by(wanted, asked.partitions)
+    beside = asked.usable - room_of(wanted, config, asked)
+    shard_beside = PYTHON_BYTES + held.shard - held.segments - held.taking_over
     for segment in segment_sizes(messages):
         cut = cut_config(config, messages, segment)
         if segment_count(cut) < 2:
             continue
         for processes in range(1, _MOST_PROCESSES + 1):
-            plan = _with_segments(settings, wanted, cut, asked, machines - 1, processes, beside)
+            plan = _with_segments(settings, wanted, cut, asked, machines - 1, processes, beside, shard_beside)
             if plan.shard.memory > asked.usable or plan.index.memory > asked.usable:
                 break
             if plan.shard.cores <= processes and plan.index.cores <= config.near.threads:
@@ -154,10 +154,12 @@ def _with_segments(
     machines: int,
     processes: int,
     beside: int,
+    shard_beside: int,
 ) -> Plan:
     """What these segments need, with `processes` shards on each of `machines`.
 
-    beside: bytes of the index's process beside its near window
+    beside: bytes of the index's process beside its near window; shard_beside: those of a shard beside what it
+        has in memory of its segments, and beside one more that it copies
     """
     parts = segment_parts(config, asked.texts)
     segment, hot, sealed = sum(parts.values()), hot_bytes(parts), segment_count(config) - 1
@@ -177,7 +179,7 @@ def _with_segments(
         (first_us + sealed * TAKE_US) * asked.rate / 1e6,
     )
     shard = Role(
-        processes * (most * hot + MOST_BYTES_AHEAD + _PROGRAM),
+        processes * (most * hot + taking_over_bytes(config.near.segment) + shard_beside),
         processes * kept * segment,
         processes * (log + kept / sealed * written),
         answers / machines,

@@ -12,6 +12,7 @@ from prometheus_client.metrics_core import Metric
 
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.roles import BOTH, roles_of
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.show import deciding_settings
 from twinsieve.pipeline.sizing.process_memory import held_by
@@ -123,7 +124,7 @@ class StatusFigures:
                 "sieve_bytes": _one(metrics.sieve_bytes),
                 "mapped_bytes": _one(metrics.mapped_bytes),
                 "pending_bytes": _one(metrics.pending_bytes),
-                "worst_bytes": self._worst(len(series(metrics.pending)), info.get("role", "both")),
+                "worst_bytes": self._worst(len(series(metrics.pending)), info.get("role", BOTH)),
             },
             "snapshot": {
                 "age_s": _one(metrics.snapshot_age),
@@ -246,8 +247,7 @@ class StatusFigures:
         }
 
     def _worst_bytes(self, partitions: int, role: str) -> int:
-        held = held_by(self._settings, max(1, partitions))
-        return {"worker": held.worker, "index": held.index}.get(role, held.process)
+        return held_by(self._settings, max(1, partitions)).of(roles_of(role))
 
 
 def _by_period(rates: Sequence[float | None]) -> dict[str, float | None]:

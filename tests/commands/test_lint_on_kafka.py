@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.calling import Run, setting
 from tests.shared_store import PROTOCOL
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.sizing.process_memory import held_by
 
 _OF_KAFKA = ("log on Kafka:", "on Kafka:", "messages/s, all kept", "memory of one `run`")
 
@@ -72,3 +76,20 @@ def test_it_says_what_the_log_takes_in_all(sets: list[str], said: str, run: Run)
     ran = run("lint", "--rate", "5000", *setting(*sets))
     assert ran.code == 0
     assert said in ran.out
+
+
+@pytest.mark.parametrize("answers", ["none", "shards"])
+def test_the_parts_of_each_role_add_up_and_a_shard_has_a_limit_of_its_own(answers: str, run: Run) -> None:
+    sets = [f"near.answers={answers}", "near.segment=250000", "state.memory=1GiB"]
+    ran = run("lint", *setting(*sets))
+    table = ran.out.partition("memory of one `run`")[2].partition("both roles")[0]
+    shown = [re.findall(r"([\d,]+\.\d)", line) for line in table.splitlines()]
+    sums = [float(cell.replace(",", "")) for cell in next(cells for cells in reversed(shown) if cells)]
+    parts = [float(cell.replace(",", "")) for cells in shown for cell in cells][: -len(sums)]
+    assert sum(parts) == pytest.approx(sum(sums), abs=0.1 * len(parts))
+    assert len(sums) == 2 + (answers == "shards")
+    near = {"answers": answers, "segment": 250_000}
+    held = held_by(Settings.model_validate({"near": near, "state": {"memory": "1GiB"}}), 8)
+    limits = re.findall(r"limit of memory .*: ([\d,]+) MiB", ran.out)
+    wanted = [held.limit, held.shard_limit][: len(sums) - 1]
+    assert limits == [f"{math.ceil(limit / 2**20):,}" for limit in wanted]

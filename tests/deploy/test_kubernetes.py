@@ -63,9 +63,9 @@ def test_limits_are_those_of_lint(example: str, settings: Settings) -> None:
         assert pod["terminationGracePeriodSeconds"] >= stop_s(settings, role), name
         memory = mib(container["resources"]["limits"]["memory"])
         assert memory == mib(container["resources"]["requests"]["memory"]), name
-        if role == "both":
-            least = held_by(settings, _PARTITIONS).limit >> 20
-            assert least < memory <= 2 * least, name
+        held = held_by(settings, _PARTITIONS)
+        least = (held.limit if role == "both" else held.shard_limit) >> 20
+        assert least < memory <= 2 * least, name
 
 
 def test_state_lies_in_claims_and_nothing_else_is_written(example: str, settings: Settings) -> None:

@@ -103,11 +103,16 @@ def test_settings_and_compose_name_the_same_topics_and_broker(compose: dict[str,
 def test_the_memory_of_a_container_holds_what_lint_counts(compose: dict[str, Any], docker: Path) -> None:
     create = compose["services"]["topics"]["command"]
     partitions = int(create[create.index("--input-partitions") + 1])
-    least = held_by(load_settings(docker / "settings.yaml"), partitions).limit
+    added = yaml.safe_load((docker / "compose.shards.yaml").read_text("utf-8"))["services"]
+    shares = held_by(load_settings(docker / "shards.yaml"), partitions)
+    least = dict.fromkeys(("shard-1", "shard-2", "shard-3"), shares.shard_limit)
     for name in ("sieve-1", "sieve-2"):
-        limit = int(compose["services"][name]["mem_limit"].removesuffix("m")) << 20
-        assert least <= limit <= 2 * least, name
+        least[name] = max(held_by(load_settings(docker / "settings.yaml"), partitions).limit, shares.limit)
         assert int(compose["services"][name]["stop_grace_period"].removesuffix("s")) >= stop_s(Settings())
+    for name, needed in least.items():
+        service = compose["services"].get(name) or added[name]
+        limit = int(service["mem_limit"].removesuffix("m")) << 20
+        assert needed <= limit <= 2 * needed, name
 
 
 def test_shards_share_the_state_and_nothing_else(

@@ -14,6 +14,7 @@ import pytest
 from tests.configs import builder
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import Partition, Records
+from twinsieve.pipeline.index import segment_answers
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.broker import Access
@@ -21,9 +22,17 @@ from twinsieve.pipeline.kafka.confluent.producers import producer_options
 from twinsieve.pipeline.kafka.confluent.reading import answer_options, consumer_options
 from twinsieve.pipeline.kafka.kafka_python import producers as python_producers
 from twinsieve.pipeline.kafka.kafka_python import reading as python_reading
-from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, fetched_bytes, polled_bytes, queue_bytes
+from twinsieve.pipeline.settings.client_buffers import (
+    ASIDE_BYTES,
+    POLL_BYTES,
+    fetched_bytes,
+    polled_bytes,
+    queue_bytes,
+)
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.segment_bytes import segment_parts
 from twinsieve.pipeline.settings.stage_config import sieve_config
+from twinsieve.pipeline.shards.config import MOST_BYTES_AHEAD
 from twinsieve.pipeline.sizing.process_memory import held_by
 from twinsieve.pipeline.wire.column_bytes import arrays_of
 from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES, bytes_held
@@ -55,15 +64,38 @@ def test_texts_are_read_a_few_at_a_time_or_one_by_one(max_bytes: str, at_once: i
     assert held_by(settings, 5).reading == READING_FACTOR * at_once
 
 
-def test_a_role_is_the_sum_of_its_parts() -> None:
-    held = held_by(Settings(), 3)
-    assert held.sieve == sum(worst_case_bytes(sieve_config(Settings(), "")).values())
+@pytest.mark.parametrize("answers", ["none", "shards"])
+def test_a_role_is_the_sum_of_its_parts(answers: str) -> None:
+    settings = Settings.model_validate({"near": {"answers": answers}})
+    held = held_by(settings, 3)
+    assert held.sieve == sum(worst_case_bytes(sieve_config(settings, "")).values())
     assert held.worker == held.waiting + held.reading + held.worker_fetched + 2 * held.producer
     assert held.writing == held.saving + held.open_verdicts + held.forgotten
     kept = held.sieve + held.open_verdicts + held.forgotten
-    assert held.index == kept + held.writing + held.index_fetched + held.producer
+    waiting = held.held_blocks + held.answers
+    assert held.index == kept + held.writing + waiting + held.index_fetched + held.producer
+    looking_up = held.segments + held.taking_over + held.answers_made
+    assert held.shard == looking_up + held.shard_fetched + held.producer
     assert held.saving < held.sieve / 4, "the sieve is not copied"
-    assert held.process == held.worker + held.index
+    assert held.process == held.worker + held.index == held.of(["worker", "index"])
+    assert held.of(["shard", "index"]) == held.shard + held.index
+
+
+def test_an_app_with_shards_holds_what_their_limits_allow() -> None:
+    near = {"answers": "shards", "segment": 1_000_000, "window": {"messages": 10_000_000}}
+    settings = Settings.model_validate({"near": near, "state": {"memory": "64GiB"}})
+    alone = settings.model_copy(update={"near": settings.near.model_copy(update={"answers": "none"})})
+    held, without = held_by(settings, 3), held_by(alone, 3)
+    assert held.held_blocks == without.held_blocks == builder(settings).index_config().max_step_bytes // 2
+    answers = settings.topics.verdict_partitions
+    readers = fetched_bytes(settings.kafka, answers, own=True) + POLL_BYTES
+    assert held.index == without.index + segment_answers.MOST_BYTES + readers
+    assert held.worker == without.worker
+    assert held.answers_made == MOST_BYTES_AHEAD
+    parts = segment_parts(sieve_config(settings, ""), None)
+    assert held.segments == 10 * (parts["buckets"] + parts["tags"])
+    small = settings.model_copy(update={"state": settings.state.model_copy(update={"memory": 1 << 30})})
+    assert held_by(small, 3).segments == 1 << 30
 
 
 def test_a_waiting_message_costs_no_more_than_its_bytes_and_what_is_counted() -> None:

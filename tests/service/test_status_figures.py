@@ -339,12 +339,13 @@ def test_rates_are_of_the_last_seconds_and_minutes(process: Process) -> None:
     assert messages["per_s"] == messages["by_verdict"]["unique"]["per_s"]
 
 
-@pytest.mark.parametrize("role", ["worker", "index", "both"])
+@pytest.mark.parametrize("role", ["worker", "index", "both", "shard", "index,shard"])
 def test_the_worst_memory_is_that_of_the_role_and_its_partitions(
     process: Process, role: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _fill(process.metrics, monkeypatch)
     process.metrics.set_info("weibo", role)
     held = held_by(SETTINGS, len(PARTITIONS))
-    wanted = {"worker": held.worker, "index": held.index, "both": held.process}[role]
-    assert status_json(process.port)["memory"]["worst_bytes"] == wanted
+    wanted = {"worker": held.worker, "index": held.index, "shard": held.shard, "both": held.process}
+    wanted["index,shard"] = held.index + held.shard
+    assert status_json(process.port)["memory"]["worst_bytes"] == wanted[role]
