@@ -312,6 +312,7 @@ def _print_on_kafka(console: Console, cost: Cost, settings: Settings, rate: floa
 def _print_held(console: Console, settings: Settings, partitions: int) -> None:
     from rich.table import Table
 
+    from twinsieve.pipeline.service.probe_limits import START_S, alive_s
     from twinsieve.pipeline.service.roles import BOTH
     from twinsieve.pipeline.service.stop_limits import stop_s
     from twinsieve.pipeline.sizing.process_memory import held_by
@@ -347,3 +348,8 @@ def _print_held(console: Console, settings: Settings, partitions: int) -> None:
             f"time from SIGTERM to the end: at most {stop_s(settings, role):.0f} s",
             soft_wrap=True,
         )
+    console.print(
+        f"probes: /healthz answers {START_S:.0f} s after a start at the latest, and fails after "
+        f"{alive_s(settings):.0f} s without progress",
+        soft_wrap=True,
+    )

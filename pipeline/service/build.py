@@ -39,6 +39,7 @@ from twinsieve.pipeline.saved.segment_files import is_in_memory, scratch_folder
 from twinsieve.pipeline.saved.signing import Signing
 from twinsieve.pipeline.saved.storage import Storage
 from twinsieve.pipeline.saved.store_calls import StoreCalls
+from twinsieve.pipeline.service.probe_limits import alive_s
 from twinsieve.pipeline.settings.common import common_settings
 from twinsieve.pipeline.settings.fixed import (
     encode_fixed,
@@ -66,10 +67,6 @@ from twinsieve.stages.judge.frozen import SavedParts
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.judge.segment_reader import SegmentReader
 from twinsieve.stages.window.segments import IntoFile
-
-ALIVE_S = 120.0
-"""A role without progress for this long counts as hanging, unless settings allow longer calls to a broker
-(`Builder.alive_s`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +217,8 @@ class Builder:
 
     @property
     def alive_s(self) -> float:
-        """Seconds without progress after which a role counts as hanging. Long enough for three calls to a
-        broker of `kafka.request_timeout` each, because a role may make more calls after a failed one."""
-        return max(ALIVE_S, 3 * self.settings.kafka.request_timeout_ms / 1000)
+        """Seconds without progress after which a role counts as hanging."""
+        return alive_s(self.settings)
 
     def index(self, hook: Hook, watch: Watch = no_watch, pace: Pace | None = None) -> Index:
         """A new index with its own clients, restored from the newest snapshot. raises: BrokerError,

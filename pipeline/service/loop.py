@@ -15,8 +15,8 @@ from twinsieve.pipeline.broker.ports import Clock, Hook
 from twinsieve.pipeline.broker.records import BrokerError, FatalError
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.index import Index
-from twinsieve.pipeline.service.build import ALIVE_S
 from twinsieve.pipeline.service.metrics import OPEN_STEPS, WAITING_STEPS, Metrics
+from twinsieve.pipeline.service.probe_limits import ALIVE_S
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.shards.shard import Shard
 from twinsieve.pipeline.worker.config import WorkerStep

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from twinsieve.pipeline.broker.ports import Clock, Hook
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.saved.store_calls import HungWatch, StoreCalls
-from twinsieve.pipeline.service.build import ALIVE_S
 from twinsieve.pipeline.service.loop import POLL_S, Loop
 from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.probe_limits import ALIVE_S
 from twinsieve.pipeline.shards.shard import Shard
 
 _log = logging.getLogger("twinsieve")

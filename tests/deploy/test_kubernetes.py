@@ -13,7 +13,9 @@ from click.testing import CliRunner
 from tests.deploy.manifests import EXAMPLES, VERSIONS, mib, of_kind, processes, rendered, validate
 from tests.deploy.played import DEPLOY
 from twinsieve.pipeline.commands.cli import cli
+from twinsieve.pipeline.service.probe_limits import START_S, alive_s
 from twinsieve.pipeline.service.stop_limits import stop_s
+from twinsieve.pipeline.service.watchdog import HANGS_S
 from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.sizing.process_memory import held_by
@@ -66,6 +68,14 @@ def test_limits_are_those_of_lint(example: str, settings: Settings) -> None:
         held = held_by(settings, _PARTITIONS)
         least = (held.limit if role == "both" else held.shard_limit) >> 20
         assert least < memory <= 2 * least, name
+
+
+def test_probes_wait_as_long_as_a_process_may_need(example: str, settings: Settings) -> None:
+    for name, _, container in processes(example):
+        startup, liveness = container["startupProbe"], container["livenessProbe"]
+        assert startup["periodSeconds"] * startup["failureThreshold"] >= START_S, name
+        asked_s = liveness["periodSeconds"] * liveness["failureThreshold"]
+        assert alive_s(settings) + asked_s <= HANGS_S, f"{name}: the kubelet acts first"
 
 
 def test_state_lies_in_claims_and_nothing_else_is_written(example: str, settings: Settings) -> None:

@@ -15,10 +15,11 @@ from twinsieve.pipeline.basics.state_machine import Machine
 from twinsieve.pipeline.broker.records import FatalError
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexPhase
 from twinsieve.pipeline.saved.store_calls import StoreCalls
-from twinsieve.pipeline.service.build import ALIVE_S, Builder
+from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.loop import Loop
 from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.probe_limits import ALIVE_S
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.worker.emit import Emission

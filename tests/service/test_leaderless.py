@@ -10,8 +10,9 @@ import pytest
 from tests.driver import OUTPUT, WORKER, World
 from tests.memory.clients import MemoryReader
 from twinsieve.pipeline.broker.records import AbortableError, Partition
-from twinsieve.pipeline.service.build import ALIVE_S, Builder
+from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.probe_limits import ALIVE_S
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.worker.worker import Worker
 
