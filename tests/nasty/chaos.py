@@ -27,12 +27,12 @@ from tests.memory.faults import at_once, never_fails
 from tests.memory.log import Outcome, Transaction
 from tests.model.chaos import ACTIONS, Actions, Chaos
 from tests.model.checker import check_output, check_seeded, rebuild
+from tests.model.sharding import ANSWERS, Sharding, without_threads
 from tests.nasty.kinds import Kind
 from tests.nasty.mishaps import refusing_hook, slow_hook, slow_sieve
 from tests.nasty.refusing import accept, produce_refused, refuse
 from tests.nasty.restoring import put_back
 from tests.nasty.seeding import Seeding
-from tests.nasty.sharding import ANSWERS, Sharding, without_threads
 from tests.nasty.strangers import Stranger, use_tool
 from tests.nasty.unreadable import UnreadableInput
 from tests.twins import AtOnce, HashSieve, Later

@@ -1,4 +1,4 @@
-"""Shards of a hostile run, and what goes wrong with them: killed, frozen, ended, two of one name, one of other
+"""Shards of a random run, and what goes wrong with them: killed, frozen, ended, two of one name, one of other
 settings, a store that is away or hangs, answers that are lost or damaged.
 
 The near window of such a run is a real one with segments of a few messages, and knows equal texts only, as `HashSieve`.
