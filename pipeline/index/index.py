@@ -403,10 +403,17 @@ class Index:
             # record at its position, each poll would fail.
             self._consumer.pause([self._config.log])
         self._held.clear()
+        self._hold_segments(are_held=True)
         if self.answers is not None:
             self.answers.end()
         self.phase.go(phase)
         self.follower.stop()
+
+    def _hold_segments(self, *, are_held: bool) -> None:
+        """Say whether sealed segments are held back from the store: only the index that judges writes them
+        there."""
+        if self._journal is not None:
+            self._journal.segments.holds_back = are_held
 
     def _stand_by_s(self, timeout_s: float) -> float:
         """Timeout of a poll that will find nothing: mostly 0 while decisions are being applied."""
@@ -472,7 +479,8 @@ class Index:
         writer.under = recorded_under(committed)
         consumer.seek(log, self.state.next_offset)
         consumer.resume([log])
-        self.snapshots.live(self.follower.since_ms)
+        self._hold_segments(are_held=False)
+        self.snapshots.live(self.state, self.follower.since_ms)
         sieve = self.state.sieve
         self._other_rules = sieve.judged_by if sieve.judged_by != sieve.rules else ""
         self._inputs.begin()
@@ -695,8 +703,8 @@ class Index:
 
 
 def _journal(store: SnapshotStore, sieves: Sieves, report: Callable[[str], None]) -> Journal:
-    """The journal of a sieve that has kept nothing."""
-    return Journal(
+    """The journal of a sieve that has kept nothing, and does not judge yet."""
+    journal = Journal(
         store.storage,
         sieves.scheme_id,
         sieves.window,
@@ -705,3 +713,5 @@ def _journal(store: SnapshotStore, sieves: Sieves, report: Callable[[str], None]
         report=report,
         patience_s=PATIENCE_S,
     )
+    journal.segments.holds_back = True
+    return journal

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import BinaryIO, NamedTuple, TypeVar, cast
 
 from twinsieve.pipeline.basics.printable import printable
@@ -154,10 +155,11 @@ class SnapshotWriter:
         has_looked = self._looking is not None and self._looking.done()
         return has_looked and self._is_time
 
-    def _look(self) -> None:
-        """Let the background look at the folder, so that the thread that judges need not."""
+    def _look(self, others: Callable[[], Sequence[StateFile]] | None = None) -> None:
+        """Let the background look at the folder, so that the thread that judges need not. others: as for
+        `look_at`"""
         if self._store is not None and self._journal is not None:
-            self._looking = self._background.submit(look_at, self._journal)
+            self._looking = self._background.submit(look_at, self._journal, others)
 
     @property
     def _is_time(self) -> bool:
@@ -186,8 +188,9 @@ class SnapshotWriter:
         before, self._counted_failures = self._counted_failures, self._journal.segments.failures
         return self._counted_failures - before
 
-    def live(self, followed_since_ms: int | None) -> None:
-        """Note that the index judges from now on.
+    def live(self, state: IndexState, followed_since_ms: int | None) -> None:
+        """Note that the index judges from now on, in this state. Begin to write to the store those of its
+        segments that the newest snapshot does not name; if the store fails, the next snapshot begins it.
 
         The time to the next snapshot counts from the arrival of the oldest replayed block, not from now;
         otherwise an index that restarts more often than `every_s` would never write a snapshot.
@@ -195,8 +198,9 @@ class SnapshotWriter:
         followed_since_ms: arrival time of the oldest replayed block, None if there was none
         """
         self._live_s = self._clock.monotonic_s()
-        if self._running is None:
-            self._look()
+        if self._running is None and self._store is not None:
+            own = state.numbering, tuple(state.links)
+            self._look(partial(_shared_files, self._store, self._ids[0], *own))
         if followed_since_ms is not None:
             age_s = max(0.0, (self._clock.now_ms() - followed_since_ms) / 1000)
             self._is_behind(self._live_s - age_s)
@@ -298,10 +302,8 @@ class SnapshotWriter:
         self, store: SnapshotStore, journal: Journal, snapshot: Snapshot, cut: Cut, own: Collection[bytes]
     ) -> SnapshotResult:
         """Write a snapshot. own: links of the state's own history"""
-        numbering, link, newest = store.newest(snapshot.log_id)
-        # The numbering of a history that the cluster has lost may be the same.
-        is_shared = numbering == snapshot.numbering and link != UNKNOWN and link in own
-        files = journal.write(cut, newest if is_shared else (), self._moved)
+        others = _shared_files(store, snapshot.log_id, snapshot.numbering, own)
+        files = journal.write(cut, others, self._moved)
         stored = store.write(replace(snapshot, files=tuple(files)), self._moved)
         undeleted = stored.undeleted
         try:
@@ -334,8 +336,24 @@ class SnapshotWriter:
             self._watch(moved)
 
 
-def look_at(journal: Journal) -> Collection[str]:
-    """Names of the parts that are in the folder. raises: StateError"""
+def _shared_files(
+    store: SnapshotStore, log_id: bytes, numbering: bytes, own: Collection[bytes]
+) -> Sequence[StateFile]:
+    """The files of the newest snapshot, if a state of this numbering and history can use them. own: links of
+    that history"""
+    newest_numbering, link, files = store.newest(log_id)
+    # The numbering of a history that the cluster has lost may be the same.
+    is_shared = newest_numbering == numbering and link != UNKNOWN and link in own
+    return files if is_shared else ()
+
+
+def look_at(journal: Journal, others: Callable[[], Sequence[StateFile]] | None = None) -> Collection[str]:
+    """Names of the parts that are in the folder. raises: StateError
+
+    others: the files for `Journal.publish`; None: do not publish
+    """
+    if others is not None:
+        journal.publish(others())
     return journal.parts
 
 

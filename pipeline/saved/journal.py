@@ -148,6 +148,7 @@ class Journal:
             self._parts = {file.part: file for file in files if file.holds is Holds.PART}
             self._complete_from = min((file.first for file in restored), default=kept)
             self._announced = {file.name for file in files}
+        self.segments.drop_held(beyond=kept)
 
     def take(self, first: int, messages: KeptMessages) -> None:
         """Note kept messages; `BatchSieve.on_kept`. first: number of the first one"""
@@ -268,10 +269,10 @@ class Journal:
 
     @property
     def has_unnamed_segment(self) -> bool:
-        """Whether there is a file of a segment that no manifest names."""
+        """Whether there is a file of a segment that no manifest names, as far as is known."""
         with self._lock:
             names = {file.name for file in self._files if file.holds is Holds.SEGMENT}
-            return not names <= self._announced
+            return self.segments.is_holding or not names <= self._announced
 
     def cut(self, frozen: Frozen) -> Cut:
         """Begin a save of this state; call it in the thread that judges, before the next `judge`.
@@ -325,7 +326,7 @@ class Journal:
             self._saving_from = None
 
     def _write_new(self, cut: Cut, others: Sequence[StateFile], watch: Watch) -> list[StateFile]:
-        self._adopt(others)
+        self.publish(others)
         frozen, segments = cut.frozen, cut.segments | {file.name for file in others}
         chosen = self._chosen(frozen, segments)
         for part in set(self._parts) - set(frozen.parts):
@@ -347,6 +348,16 @@ class Journal:
             self._is_in_state = True
             self._saved_from, self._saved_to = frozen.oldest, frozen.kept
         return files
+
+    def publish(self, others: Sequence[StateFile]) -> None:
+        """Use these files, and begin to write the segments that were held back and are in none of them.
+
+        others: as for `write`; raises: StateError if the folder cannot be listed
+        """
+        self._adopt(others)
+        with self._lock:
+            there = {(file.first, file.end) for file in self._files if file.holds is Holds.SEGMENT}
+        self.segments.publish(there)
 
     def _adopt(self, others: Sequence[StateFile]) -> None:
         """Use these files where this journal has none, or where its own were deleted."""

@@ -3,14 +3,18 @@
 If files of the storage are mapped where they are, the file is written there. Otherwise a scratch file is
 mapped, so that the segment's memory is free whatever the store does, and a copy of the scratch file goes to
 the store.
+
+While another sieve writes the same segments to the storage (an index that judges, and this one follows it),
+they are held back: in scratch files, or in files of the storage that have no name yet.
 """
 
 from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -41,6 +45,19 @@ class SegmentOwner(NamedTuple):
     is_wanted: Callable[[int], bool]
 
 
+class _Held(NamedTuple):
+    """A segment that is mapped, and not in the storage.
+
+    first, end: as in `StateFile`; owner: who wants it; give: puts it into the storage; drop: deletes its file
+    """
+
+    first: int
+    end: int
+    owner: SegmentOwner
+    give: Callable[[], None]
+    drop: Callable[[], None]
+
+
 class SegmentWriter:
     """Writes segments one after the other.
 
@@ -58,6 +75,10 @@ class SegmentWriter:
         self.thread = DaemonExecutor("twinsieve-segments")
         self.being_written: dict[int, StateFile] = {}
         """Segments that are being written to the storage, or wait for that, by their first number."""
+        self.holds_back = False
+        """Whether segments are held back from the storage, until `publish`."""
+        self._held: list[_Held] = []
+        """Those segments; only `thread` changes the list."""
         self.failures = 0
         """Files that could not be written so far."""
         self._closed = False
@@ -73,6 +94,42 @@ class SegmentWriter:
             written = self.scratch.write(sealed, partial(self._begin_upload, owner))
         written.add_done_callback(partial(self._is_mapped, sealed.first))
         return written
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether there are segments that are held back."""
+        return bool(self._held)
+
+    def publish(self, there: Collection[tuple[int, int]]) -> None:
+        """Begin to write what was held back to the storage, unless `holds_back`.
+
+        there: first number and end of the segments that the storage has
+        """
+        with suppress(RuntimeError):  # the writer is closed
+            self.thread.submit(self._publish, there)
+
+    def _publish(self, there: Collection[tuple[int, int]]) -> None:
+        while self._held and not self.holds_back:
+            held = self._held.pop(0)
+            if (held.first, held.end) in there or not held.owner.is_wanted(held.end):
+                held.drop()
+            else:
+                held.give()
+
+    def drop_held(self, beyond: int = 0) -> Future[None]:
+        """Begin to drop the segments that are held back and end behind this kept message."""
+        return self.thread.submit(self._drop_held, beyond)
+
+    def _drop_held(self, beyond: int) -> None:
+        for held in [held for held in self._held if held.end > beyond]:
+            self._held.remove(held)
+            held.drop()
+
+    def _hold(self, held: _Held) -> None:
+        self._held.append(held)
+        self.being_written.pop(held.first, None)
+        while not self._held[0].owner.is_wanted(self._held[0].end):
+            self._held.pop(0).drop()
 
     def wait(self) -> None:
         """Wait until all segments are written, or cannot be."""
@@ -97,8 +154,13 @@ class SegmentWriter:
                 self._is_closed,
                 self._storage.signing.hashes,
             )
-            file.finish()
-            owner.note(file, self._listed(file, written.size, written.digest, sealed.first, sealed.end))
+            listed = self._listed(file, written.size, written.digest, sealed.first, sealed.end)
+            if self.holds_back:
+                give = partial(self._give_name, owner, file, listed)
+                self._hold(_Held(sealed.first, sealed.end, owner, give, file.discard))
+            else:
+                file.finish()
+                owner.note(file, listed)
             bring_in(self.thread, file.stream, written.needed, self._is_closed)
         except Exception as error:
             if file is not None:
@@ -106,6 +168,15 @@ class SegmentWriter:
             self._report_failure(error, "stays in memory, and a restart takes longer")
             raise
         return written.arrays
+
+    def _give_name(self, owner: SegmentOwner, file: NewFile, listed: StateFile) -> None:
+        """Give the file of a mapped segment, which was held back, its name."""
+        try:
+            file.finish()
+            owner.note(file, listed)
+        except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
+            file.discard()
+            self._not_stored(error)
 
     def _begin_upload(self, owner: SegmentOwner, segment: ScratchFile) -> None:
         """Begin to write a segment, which is mapped by now, to the store too."""
@@ -115,6 +186,10 @@ class SegmentWriter:
             segment.file.close()
 
     def _upload(self, owner: SegmentOwner, segment: ScratchFile) -> None:
+        if self.holds_back:
+            give = partial(self._upload, owner, segment)
+            self._hold(_Held(segment.first, segment.end, owner, give, segment.file.close))
+            return
         file: NewFile | None = None
         try:
             # If the store is slow, the window may have passed the segment by now.
@@ -128,12 +203,15 @@ class SegmentWriter:
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
             if file is not None:
                 file.discard()
-            if not self._closed:
-                self.failures += 1
-            self._report_failure(error, "is only on this machine, and a restart takes longer")
+            self._not_stored(error)
         finally:
             segment.file.close()
             self.being_written.pop(segment.first, None)
+
+    def _not_stored(self, error: Exception) -> None:
+        if not self._closed:
+            self.failures += 1
+        self._report_failure(error, "is only on this machine, and a restart takes longer")
 
     def _listed(self, file: NewFile, size: int, checksum: str, first: int, end: int) -> StateFile:
         digest = self._storage.signing.told(checksum)
@@ -153,11 +231,11 @@ class SegmentWriter:
                 f"{advice_on(error, 'free space or fix permissions')}"
             )
 
-    def close(self) -> Future[int]:
+    def close(self) -> Future[None]:
         """Begin to end the threads; result: when they have stopped to write."""
         self._closed = True
         self.scratch.close()
         self.report = ignore
-        stopped = self.thread.submit(int)
+        stopped = self.drop_held()
         self.thread.shutdown(wait=False)
         return stopped

@@ -32,6 +32,13 @@ class SnapshotStep(StrEnum):
     MANIFEST = "the manifest is written, and the oldest one is not deleted yet"
     STORED = "the oldest manifest is deleted, and the files that it named are not"
     DELETED = "one of several files is deleted"
+    HELD = "a standby holds a segment back"
+    GIVEN = "it judges, and has written one of them to the store"
+    PUBLISHED = "it has written all of them to the store, and no manifest names them"
+
+
+TAKEOVER = (SnapshotStep.HELD, SnapshotStep.GIVEN, SnapshotStep.PUBLISHED)
+"""Steps of a process that follows another one first."""
 
 
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,6 +65,10 @@ class Killed:
         self._patch(monkeypatch, Journal, "_write", lambda *_: SnapshotStep.RECORD)
         self._patch(monkeypatch, Journal, "_close_piece", _closed)
         self._patch(monkeypatch, SegmentWriter, "_written", lambda *_: SnapshotStep.SEGMENT)
+        self._patch(monkeypatch, SegmentWriter, "_hold", lambda *_: SnapshotStep.HELD)
+        for give in ("_give_name", "_upload"):
+            self._patch(monkeypatch, SegmentWriter, give, _given)
+        self._patch(monkeypatch, SegmentWriter, "_publish", lambda *_: SnapshotStep.PUBLISHED)
         self._patch(monkeypatch, Journal, "_write_sections", lambda *_: SnapshotStep.PART)
         self._patch(monkeypatch, Journal, "_join", lambda *_: SnapshotStep.JOINED)
         self._patch(monkeypatch, Journal, "_merge", lambda *_: SnapshotStep.MERGED)
@@ -125,6 +136,9 @@ def let_go(index: Index) -> None:
         file.release()
     if journal._open is not None:
         journal._open.file.release()
+    if not journal._storage.is_mapped:
+        journal.segments._drop_held(0)  # they have no name that another process could see
+    journal.segments._held.clear()
     # The map of a file holds its lock too.
     index.state.sieve.near.segments.sealed.clear()  # type: ignore[attr-defined]
     # The error that ended its thread holds the map in a circle of error and frames.
@@ -139,6 +153,10 @@ def _storage_of(owner: Any) -> Storage:
 
 def _closed(journal: Journal, *_: object) -> SnapshotStep | None:
     return SnapshotStep.PIECE if journal._unannounced else None
+
+
+def _given(segments: SegmentWriter, *_: object) -> SnapshotStep | None:
+    return None if segments.holds_back else SnapshotStep.GIVEN
 
 
 def _finished(file: NewFile, *_: object) -> SnapshotStep | None:
