@@ -328,10 +328,14 @@ class Index:
         return 0.0 if self._held else timeout_s
 
     @property
-    def unanswered(self) -> list[SegmentId]:
-        """The sealed segments in which this index looks up itself, because nobody answers for them; none if
-        it uses no answers."""
-        return self.answers.unanswered(self._sealed) if self.answers is not None and self.live else []
+    def unanswered(self) -> list[SegmentId] | None:
+        """The sealed segments in which this index looks up itself, because nobody answers for them.
+
+        None if it does not judge or uses no answers, and as long as it has not heard all who answer.
+        """
+        if self.answers is None or not self.live or not self.answers.is_settled:
+            return None
+        return self.answers.unanswered(self._sealed)
 
     def _note_sealed(self) -> None:
         """Note which segments are sealed, after blocks were judged or followed."""

@@ -17,6 +17,7 @@ from twinsieve.pipeline.saved.store_calls import HungWatch
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.loop import POLL_S, Loop
 from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.stages.window.segments import SegmentId
 
 _log = logging.getLogger("twinsieve")
 _LOAD_S = 60.0
@@ -24,6 +25,8 @@ _LOAD_S = 60.0
 _BEHIND_S = 10.0
 _LOG_BEHIND_S = 60.0
 """While the index judges blocks that are older than _BEHIND_S, it logs this every _LOG_BEHIND_S."""
+_LOG_ALONE_S = 60.0
+"""Time between two warnings that shards do not answer, whatever changes."""
 _SHOWN_SEGMENTS = 3
 """Segments without an answer that a line names."""
 _ASIDE_AFTER = 3
@@ -57,8 +60,11 @@ class IndexLoop(Loop):
         self._why_aside = ""
         self._log_behind_s = 0.0
         self._is_lag_logged = False
-        self._alone_since_s: float | None = None
-        """Since when there are segments for which no shard answers; None: there are none."""
+        self._alone_since_s: dict[SegmentId, float] = {}
+        """Since when no shard answers for these segments."""
+        self._logged_alone: frozenset[SegmentId] = frozenset()
+        """Those that the last line in the log was about."""
+        self._log_alone_s = 0.0
         self._is_restoring = False
         self._hung = HungWatch(builder.calls)
         metrics.set_store(builder.calls)
@@ -133,33 +139,36 @@ class IndexLoop(Loop):
         behind_s = index.behind_s if index is not None and is_live else 0.0
         behind = f"is {behind_s:.0f} s behind" if behind_s >= _BEHIND_S else ""
         other = index.other_settings.remark if index is not None and is_live else ""
-        alone = self._unanswered(index) if index is not None and is_live else ""
+        alone = self._unanswered if is_live else ""
         return "; ".join(filter(None, (behind, other, alone)))
 
-    def _unanswered(self, index: Index) -> str:
+    @property
+    def _unanswered(self) -> str:
         """In which segments the index looks up itself, and since when; empty if shards answer for all."""
-        since_s = self._alone_since_s
-        if since_s is None:
+        alone, now_s = self._alone_since_s, self._clock.monotonic_s()
+        if not alone:
             return ""
-        segments, seconds = index.unanswered, self._clock.monotonic_s() - since_s
-        shown = ", ".join(f"{each.first} to {each.end}" for each in segments[:_SHOWN_SEGMENTS])
-        more = ", …" if len(segments) > _SHOWN_SEGMENTS else ""
+        shown = [f"{each.first} to {each.end} for {now_s - since_s:.0f} s" for each, since_s in alone.items()]
+        more = ", …" if len(shown) > _SHOWN_SEGMENTS else ""
         return (
-            f"no shard answers for {len(segments)} segments ({shown}{more}) for {seconds:.0f} s: it looks up "
-            "in them itself"
-            if segments
-            else ""
+            f"no shard answers for {len(alone)} segments ({', '.join(shown[:_SHOWN_SEGMENTS])}{more}): it "
+            "looks up in them itself"
         )
 
     def _log_unanswered(self, index: Index) -> None:
-        """Log when shards stop answering for some segments, and when they answer for all again."""
-        is_alone = bool(index.unanswered)
-        if is_alone and self._alone_since_s is None:
-            self._alone_since_s = self._clock.monotonic_s()
-            _log.warning("index: %s; nothing is lost, but it may become slow", self._unanswered(index))
-        elif not is_alone and self._alone_since_s is not None:
-            self._alone_since_s = None
+        """Note for which segments shards do not answer. Log these when they change, but not too often, and
+        when shards answer for all again."""
+        alone, now_s = index.unanswered, self._clock.monotonic_s()
+        if alone is None:
+            return
+        # Another thread reads the old one.
+        self._alone_since_s = {segment: self._alone_since_s.get(segment, now_s) for segment in alone}
+        if self._logged_alone and not alone:
+            self._logged_alone = frozenset()
             _log.info("index: shards answer for all segments")
+        elif self._logged_alone != frozenset(alone) and now_s >= self._log_alone_s:
+            self._logged_alone, self._log_alone_s = frozenset(alone), now_s + _LOG_ALONE_S
+            _log.warning("index: %s; nothing is lost, but it may become slow", self._unanswered)
 
     @property
     def stands_by(self) -> bool:

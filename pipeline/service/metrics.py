@@ -559,8 +559,8 @@ class Metrics:
         self.window_capacity.set(stats.capacity)
         # One band a call: a whole count reads gigabytes of a large index, and nothing is judged meanwhile.
         self.pushed_out.set(index.state.sieve.pushed_out(bands=1))
-        judges = index.answers is not None and index.live
-        self.alone.set({(): len(index.unanswered)} if judges else {})
+        alone = index.unanswered
+        self.alone.set({} if alone is None else {(): len(alone)})
         self.sieve_bytes.set(stats.bytes_used)
         self.mapped_bytes.set(stats.bytes_mapped)
         self.segments.set(stats.segments)

@@ -1,0 +1,111 @@
+"""The index says in which segments it looks up itself, and since when: on /readyz, in a metric and in the log."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.crash.sharded_app import PATIENCE_S, settings_in
+from tests.service.conftest import scheme as scheme
+from tests.service.test_changed_settings import posts
+from tests.service.turned import Turned
+from twinsieve.pipeline.index.segment_answers import SegmentAnswers
+from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.run import Status
+from twinsieve.stages.judge.scheme import Scheme
+from twinsieve.stages.window.segments import SegmentId
+
+QUIET_S = 66.0
+"""Longer than the time between two warnings, and until the next query."""
+QUERY_S = 6.0
+"""Longer than the time between two queries."""
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, int]]:
+    """The segments that shards answer for."""
+    said = set[tuple[int, int]]()
+    monkeypatch.setattr(
+        SegmentAnswers, "is_expected", lambda _, segment: (segment.first, segment.end) in said
+    )
+    return said
+
+
+def test_it_says_which_segments_and_since_when(
+    tmp_path: Path, scheme: Scheme, answered: set[tuple[int, int]], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "twinsieve")
+    roles = Turned(settings_in(str(tmp_path)), scheme)
+    status = Status(Metrics(roles.clock), "localhost:9092")
+    status.runs([roles.index])
+    roles.world.produce(posts(1, 110))
+    roles.run_until(roles.world.done, 60.0)
+    roles.run(PATIENCE_S + QUERY_S)
+
+    def sealed() -> list[SegmentId]:
+        index = roles.index._index
+        assert index is not None
+        return index._sealed
+
+    def lines() -> list[str]:
+        return [line for line in caplog.messages if "no shard answers" in line]
+
+    def said() -> dict[str, int]:
+        """Seconds by segment."""
+        return {at: int(seconds) for at, seconds in re.findall(r"(\d+ to \d+) for (\d+) s", status.remark())}
+
+    first, second, *others = [f"{one.first} to {one.end}" for one in sealed()]
+    assert len(others) >= 2
+    assert f"no shard answers for {len(sealed())} segments ({first} for " in status.remark()
+    assert len(lines()) == 1
+    assert f"({first} for 0 s, {second} for 0 s" in lines()[0]
+    answered.update((one.first, one.end) for one in sealed()[1:])
+    roles.run(QUIET_S)
+    assert list(said()) == [first]
+    assert said()[first] >= 60
+    assert roles.value("index_unanswered_segments") == 1
+    assert len(lines()) == 2, "the segments have changed"
+    answered.discard((sealed()[1].first, sealed()[1].end))
+    roles.run(QUERY_S)
+    assert list(said()) == [first, second]
+    assert said()[first] > 60 > said()[second]
+    assert status.why_not_ready() == ""
+    for _ in range(5):
+        answered ^= {(sealed()[2].first, sealed()[2].end)}
+        roles.run(QUERY_S)
+    assert len(lines()) == 2, "however often they change"
+    answered.update((one.first, one.end) for one in sealed())
+    roles.run(QUERY_S)
+    assert status.remark() == ""
+    assert "index: shards answer for all segments" in caplog.messages
+
+
+def test_an_index_that_takes_over_hears_its_shards_first(
+    tmp_path: Path, scheme: Scheme, answered: set[tuple[int, int]], caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = settings_in(str(tmp_path))
+    roles = Turned(settings, scheme)
+    roles.world.produce(posts(1, 110))
+    roles.run_until(roles.world.done, 60.0)
+    roles.run(1.0)
+    roles.index._finish()
+    caplog.clear()
+    successor = Turned(settings, scheme, world=roles.world, name="two")
+    successor.loops = [successor.index]
+
+    def is_live() -> bool:
+        index = successor.index._index
+        return index is not None and index.live and bool(index._sealed)
+
+    successor.run_until(is_live, 60.0)
+    successor.run(PATIENCE_S - 1)
+    index = successor.index._index
+    assert index is not None
+    assert successor.index.remark == ""
+    assert successor.value("index_unanswered_segments") is None
+    answered.update((one.first, one.end) for one in index._sealed[:-1])
+    successor.run(1.0 + QUERY_S)
+    assert successor.value("index_unanswered_segments") == 1
+    assert [line for line in caplog.messages if "no shard answers for 1 segments" in line]
