@@ -279,6 +279,7 @@ class Builder:
             patience_s=settings.patience_ms / 1000,
             grace_s=settings.near.grace_ms / 1000,
             check_s=CHECK_S,
+            snapshot_every_s=settings.state.snapshot_every_ms / 1000,
         )
         storage = state_storage(settings, self.calls)
         storage.is_mapped = _is_mapped(storage, settings.state.scratch)

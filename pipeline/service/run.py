@@ -37,7 +37,7 @@ from twinsieve.pipeline.service.text_check import require_texts
 from twinsieve.pipeline.service.warm_up import ABOUT, warm_up
 from twinsieve.pipeline.service.watchdog import Watchdog
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
-from twinsieve.pipeline.settings.checks import shadow
+from twinsieve.pipeline.settings.checks import shadow, unshared_state
 from twinsieve.pipeline.settings.common import common_settings, settings_id
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_config
@@ -157,6 +157,9 @@ def run_service(
     settings = shadow(settings) if dry_run else settings
     clock = clock or SystemClock()
     stop = stop or threading.Event()
+    if "shard" in roles and "index" not in roles:
+        for key, problem in unshared_state(settings):
+            _log.warning("run: %s %s", key, problem)
     scheme_config(settings)  # raises for problems of the settings before the slow steps begin
     metrics = Metrics(clock)
     status = Status(metrics, settings.kafka.bootstrap)

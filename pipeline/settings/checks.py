@@ -421,8 +421,8 @@ def open_pages(settings: Settings) -> list[Problem]:
 
 
 def unshared_state(settings: Settings) -> list[Problem]:
-    """A state that shards may not reach. Shown by lint as a warning, because the folder may be one that all
-    machines have mounted."""
+    """A state that shards may not reach. Shown by lint, and by a shard that starts, as a warning, because the
+    folder may be one that all machines have mounted."""
     if settings.near.answers == "none" or settings.state.is_shared:
         return []
     said = f"is {settings.state.dir}: shards on other machines cannot read this folder, unless all mount it"

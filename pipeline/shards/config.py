@@ -25,6 +25,7 @@ class ShardConfig:
     patience_s: how long the index waits for an answer
     grace_s: how long a shard goes on without being first, and keeps a segment that no snapshot names
     check_s: time between two checks that the topics are still the same ones
+    snapshot_every_s: how often the index writes a snapshot
     """
 
     scheme: bytes
@@ -37,6 +38,7 @@ class ShardConfig:
     patience_s: float
     grace_s: float
     check_s: float
+    snapshot_every_s: float
 
 
 class ShardStep(StrEnum):

@@ -171,6 +171,11 @@ class Holdings:
         return held is not None and (held.segment.holds_memory or not self._fits(held))
 
     @property
+    def misses_snapshots(self) -> str:
+        """The place that has no snapshot of the log; empty if it has one, or that is not known."""
+        return self._snapshots.store.storage.address if self._offsets == [] else ""
+
+    @property
     def is_fetching(self) -> bool:
         """Whether a segment that is answered for is on its way. One that cannot be read is not."""
         return self.named is None or any(

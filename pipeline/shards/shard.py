@@ -45,6 +45,8 @@ _COMMITTED_S = 0.5
 _COMMITTED_AT_BOUND_S = 0.05
 """Time between two questions for the committed offset; at the bound, small blocks would wait for it."""
 _MEMBERS_S = 2.0
+_SNAPSHOTS = 2
+"""Without a snapshot after the time in which the index writes this number, the shard reads another store."""
 _UNTOUCHED_S = 1_800.0
 """If nothing was committed for this long, answers are written again: retention may have deleted them."""
 _POLLED = 16
@@ -143,6 +145,8 @@ class Shard:
         self._committed: int | None = None
         self._moved_s = clock.monotonic_s()
         self._answering: dict[Span, _Progress] = {}
+        self._missing_s: float | None = None
+        """Since when there is no snapshot; None: there is one, or nothing is judged; never: it is told."""
         self._shown_s = -math.inf
         """When something was written last; long ago if a segment was not named yet."""
         self._begin()
@@ -183,7 +187,31 @@ class Shard:
         waiting = self.holdings.waiting
         if self.holdings.named is None:
             return "reads which segments there are"
+        if self._has_no_snapshot:
+            return (
+                f"{self.holdings.misses_snapshots} has no snapshot of this log, though the index has judged "
+                f"{self._committed} blocks"
+            )
         return f"waits for {len(waiting)} of {len(self.holdings.named)} segments" if waiting else ""
+
+    @property
+    def _has_no_snapshot(self) -> bool:
+        """Whether there is no snapshot in the store, though there is something to write one of."""
+        return bool(self.holdings.misses_snapshots and self._committed)
+
+    def _tell_no_snapshot(self) -> None:
+        """Add a notice once the index should have written a snapshot that this shard can see."""
+        now_s = self._clock.monotonic_s()
+        if not self._has_no_snapshot:
+            self._missing_s = None
+        elif self._missing_s is None:
+            self._missing_s = now_s
+        elif now_s - self._missing_s >= _SNAPSHOTS * self._config.snapshot_every_s:
+            self._missing_s = math.inf
+            self.notices.append(
+                f"{self.remark}: this shard answers for nothing; let state.dir be the folder or address of "
+                "the index"
+            )
 
     def lag(self) -> int:
         """Blocks of the log that it has not answered for some segment; 0 without segments. raises:
@@ -231,6 +259,7 @@ class Shard:
         self._ask()
         self._hook(ShardStep.ASKED)
         self._share()
+        self._tell_no_snapshot()
         self._listen()
         self._poll(timeout_s)
         self._hook(ShardStep.POLLED)

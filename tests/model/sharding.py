@@ -255,6 +255,7 @@ class Sharding:
             patience_s=self._patience_s,
             grace_s=self._grace_s,
             check_s=3.0,
+            snapshot_every_s=300.0,
         )
         process = ShardProcess(
             self._world,

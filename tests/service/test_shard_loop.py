@@ -85,6 +85,30 @@ def test_it_says_what_it_waits_for(app: App) -> None:
     assert process.metrics.shard_problems.labels(Problem.SEGMENT)._value.get() >= len(app.sealed())
 
 
+def test_it_says_that_its_store_is_not_that_of_the_index(app: App, caplog: pytest.LogCaptureFixture) -> None:
+    for path in Path(app.life.storage.folder).glob("*.snapshot"):
+        path.unlink()
+    app.commit(0)
+    process = Process(app, "a")
+
+    def told() -> list[str]:
+        return [line for line in caplog.messages if "has no snapshot of this log" in line]
+
+    process.turn(1_000)
+    assert process.loop.remark == "", "nothing is judged, so there is none"
+    app.commit(20)
+    process.turn(300)
+    assert f"{app.life.storage.folder} has no snapshot of this log" in process.loop.remark
+    assert "judged 20 blocks" in process.loop.remark
+    assert not told(), "the index may not have written one yet"
+    process.turn(900)
+    assert len(told()) == 1
+    app.save()
+    process.turn(100)
+    assert process.loop.remark == ""
+    assert process.loop.ready
+
+
 def test_a_shard_whose_client_failed_is_made_again_with_what_it_held(app: App) -> None:
     process = Process(app, "a")
     process.turn()

@@ -80,3 +80,15 @@ def test_a_shard_of_a_window_without_segments_is_refused(settings: Settings, clu
     service = Service(settings.model_copy(update={"near": near}), cluster, role="shard")
     service.join()
     assert isinstance(service.error, UsageError)
+
+
+@pytest.mark.parametrize("role", ["shard", "index,shard"])
+def test_a_shard_with_a_folder_of_its_own_machine_warns(
+    role: str, settings: Settings, cluster: MemoryCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = Service(settings, cluster, member="one", role=role)
+    wait_for(lambda: "t.fingerprints" in cluster.topics, "topics")
+    service.end()
+    told = [line for line in caplog.messages if "shards on other machines cannot read this folder" in line]
+    assert len(told) == (role == "shard")
+    assert all(settings.state.dir in line for line in told)

@@ -146,6 +146,7 @@ class App:
             patience_s=14.0,
             grace_s=60.0,
             check_s=5.0,
+            snapshot_every_s=30.0,
         )
 
     def shard(
