@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock, GroupConsumer, Hook, no_hook
-from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition, UnreadableError
+from twinsieve.pipeline.broker.records import AbortableError, FatalError, Messages, Partition, UnreadableError
 from twinsieve.pipeline.index.watched_topics import InternalTopics
 from twinsieve.pipeline.shards.config import (
     MOST_BLOCKS_AHEAD,
@@ -125,9 +125,7 @@ class Shard:
             self._admin = broker.admin()
             names = (config.log.topic, config.answers)
             self._topics = InternalTopics(self._admin, clock, names, config.check_s)
-            answers_topic = self._admin.topics([config.answers], settings=True)[config.answers]
-            most = answers_topic.message_bytes if answers_topic is not None else MOST_RECORD_BYTES
-            self._most_bytes = min(MOST_RECORD_BYTES, most - _RECORD_OVERHEAD)
+            self._most_bytes = self._limit()
             self._log_id = self._topics.infos[config.log.topic].topic_id
             self.holdings = holdings_of(self._log_id)
             self._reader = broker.reader()
@@ -137,6 +135,8 @@ class Shard:
             )
             self._open = stack.pop_all()
         self.clocks = ClockWatch(broker.clock, clock)
+        self._has_failed = False
+        """Whether something was refused or lost since the limit of the topic of the answers was read."""
         self._epoch = -1
         self._has_joined = False
         self._members: frozenset[str] = frozenset()
@@ -151,6 +151,21 @@ class Shard:
         """When something was written last; long ago if a segment was not named yet."""
         self._begin()
         hook(ShardStep.MADE)
+
+    def _limit(self) -> int:
+        """The most bytes of a record that the topic of the answers takes. raises: BrokerError"""
+        topic = self._admin.topics([self._config.answers], settings=True)[self._config.answers]
+        most = topic.message_bytes if topic is not None else MOST_RECORD_BYTES
+        return min(MOST_RECORD_BYTES, most - _RECORD_OVERHEAD)
+
+    def _check_limit(self) -> None:
+        """raises: FatalError if the topic takes less than before: the same records, and the batches of this
+        client, would be refused for ever; AbortableError"""
+        if self._limit() < self._most_bytes:
+            raise FatalError(
+                f"{self._config.answers}: max.message.bytes was lowered; going on with smaller records"
+            )
+        self._has_failed = False
 
     def _begin(self) -> None:
         """Read the log again, and answer again from the committed offset: what was written may be lost."""
@@ -228,6 +243,8 @@ class Shard:
         self._topics.check()
         self.notices += self.clocks.look()
         try:
+            if self._has_failed:
+                self._check_limit()
             if self._consumer is not None:
                 # Nothing is read through it. A client that has not joined needs some time for that.
                 polled = self._consumer.poll(0.0 if self._has_joined else timeout_s, 1)
@@ -236,6 +253,7 @@ class Shard:
                     self._epoch, self._members_s = polled.epoch, self._clock.monotonic_s()
             self._round(timeout_s)
         except AbortableError:
+            self._has_failed = True
             self._begin()
             raise
 

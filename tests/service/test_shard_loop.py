@@ -10,7 +10,7 @@ import pytest
 from tests.memory.broker import ManualClock
 from tests.saved.test_journal import small_pieces
 from tests.service.turned import _Stop
-from tests.shards.holding_shards import App
+from tests.shards.holding_shards import ANSWERS, App
 from twinsieve.pipeline.broker.ports import Hook
 from twinsieve.pipeline.broker.records import FatalError
 from twinsieve.pipeline.saved.store_calls import StoreCalls
@@ -120,6 +120,17 @@ def test_a_shard_whose_client_failed_is_made_again_with_what_it_held(app: App) -
     assert process.made == 2
     assert process.loop.ready
     assert all(sorted(blocks) == [20, 21] for blocks in app.answers().values())
+
+
+def test_a_topic_that_takes_smaller_records_than_before_gets_smaller_ones(app: App) -> None:
+    process = Process(app, "a")
+    process.turn()
+    app.cluster.topics[ANSWERS].settings["max.message.bytes"] = "1700"
+    app.ask(40)
+    process.turn(100)
+    assert process.loop.ready
+    assert all(sorted(blocks) == list(range(20, 60)) for blocks in app.answers().values())
+    assert process.made == 2, "its client makes smaller batches too"
 
 
 def test_a_broker_that_is_away_makes_it_not_ready_and_no_new_process(app: App) -> None:
