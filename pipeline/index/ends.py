@@ -19,6 +19,7 @@ deletes the oldest records of a topic and never moves its end back. Whatever els
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -41,6 +42,29 @@ class JudgedUnder(NamedTuple):
     settings: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A segment for which no shard answers. first, end: its kept messages; since_ms: ms since 1970"""
+
+    first: int
+    end: int
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """In how many segments the index looks up itself, and some of them, the oldest first."""
+
+    count: int = 0
+    segments: tuple[Unanswered, ...] = ()
+
+
+NOT_ALONE = Alone()
+_SHOWN_ALONE = 3
+"""Segments that are recorded: the broker limits metadata."""
+_ALONE = re.compile(r"[0-9]{1,9}(:[0-9]{1,18}-[0-9]{1,18}@[0-9]{1,14}){1,9}", re.ASCII)
+
+
 def committed_record(
     log_offset: int,
     decisions_end: int,
@@ -48,17 +72,21 @@ def committed_record(
     *,
     behind_snapshots: bool = False,
     under: JudgedUnder = JudgedUnder(),  # noqa: B008 - a constant
+    alone: Alone = NOT_ALONE,
 ) -> Committed:
     """What the index commits: the log offset. Its metadata contain the least end of the decisions, whether
-    the part of the log that snapshots contain is deleted, the output topic (empty if nothing is emitted), and
-    under which settings the app has judged. An older program of version 2 reads the first three and ignores
-    what follows them; an empty text keeps its place between two spaces.
+    the part of the log that snapshots contain is deleted, the output topic (empty if nothing is emitted),
+    under which settings the app has judged, and in which segments no shard answers, if there are any. An
+    older program of version 2 reads the first three and ignores what follows them; an empty text keeps its
+    place between two spaces.
 
     >>> committed_record(7, 12, "unique", under=JudgedUnder("1f", "2e", '{"profile":"plain"}', "scope:b5"))
     Committed(offset=7, metadata='2 12 0 unique 1f 2e scope:b5 {"profile":"plain"}')
     """
     reading, scheme, fixed, settings = under
-    fields = (str(decisions_end), str(int(behind_snapshots)), output, reading, scheme, settings, fixed)
+    head = (str(decisions_end), str(int(behind_snapshots)), output, reading, scheme, settings)
+    shown = [f"{each.first}-{each.end}@{each.since_ms}" for each in alone.segments[:_SHOWN_ALONE]]
+    fields = (*head, *([":".join((str(alone.count), *shown))] if shown else []), fixed)
     return Committed(log_offset, f"2 {' '.join(fields)}".rstrip())
 
 
@@ -103,20 +131,34 @@ def recorded_under(committed: Committed | None) -> JudgedUnder:
     >>> recorded_under(Committed(7, "2 12 0 posts-unique"))
     JudgedUnder(reading='', scheme='', fixed='', settings='')
     """
-    reading, scheme, settings, fixed = _recorded(committed)[3:]
+    reading, scheme, settings, _, fixed = _recorded(committed)[3:]
     return JudgedUnder(reading, scheme, fixed, settings)
 
 
+def recorded_alone(committed: Committed | None) -> Alone:
+    """In which segments the index that committed this looks up itself.
+
+    >>> recorded_alone(committed_record(7, 12, alone=Alone(2, (Unanswered(0, 50, 99),))))
+    Alone(count=2, segments=(Unanswered(first=0, end=50, since_ms=99),))
+    """
+    said = _recorded(committed)[6]
+    if not _ALONE.fullmatch(said):
+        return NOT_ALONE
+    count, *shown = said.split(":")
+    numbers = [map(int, re.split("[-@]", each)) for each in shown]
+    return Alone(int(count), tuple(Unanswered(*each) for each in numbers))
+
+
 def _recorded(committed: Committed | None) -> tuple[str, ...]:
-    """The seven metadata fields of `committed_record`, as text; empty texts for those that are missing."""
+    """The eight metadata fields of `committed_record`, as text; empty texts for those that are missing."""
     metadata = committed.metadata if committed is not None else ""
     head, brace, fixed = metadata.partition(" {")
     version, *parts = head.split(" ")
     if version == "1":
         parts[1:1] = ["0"]
     if version not in ("1", "2"):
-        return ("",) * 7
-    return (*[*parts, *[""] * 6][:6], brace.strip() + fixed)
+        return ("",) * 8
+    return (*[*parts, *[""] * 7][:7], brace.strip() + fixed)
 
 
 @dataclass(frozen=True, slots=True)

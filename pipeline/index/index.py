@@ -41,7 +41,9 @@ from twinsieve.pipeline.broker.records import (
 )
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexConfig, IndexPhase, IndexStep
 from twinsieve.pipeline.index.ends import (
+    Alone,
     Ends,
+    Unanswered,
     recorded_behind_snapshots,
     recorded_under,
     snapshots_missing,
@@ -195,6 +197,10 @@ class Index:
             self.answers = SegmentAnswers(
                 *(broker.reader(), config.answers, config.scheme, self._ids[0], asked, clock, self.notices)
             )
+        self.unanswered: dict[SegmentId, float] | None = None
+        """The sealed segments in which this index looks up itself, because no shard answers for them, and
+        since when (monotonic). None if it does not judge or uses no answers, and until it has heard all who
+        answer."""
         self._held = HeldBlocks(config.log, config.scheme, self._topics, self.answers)
         self._sealed: list[SegmentId] = []
         self._memory = SegmentMemory(self.state, background, self.notices)
@@ -311,6 +317,7 @@ class Index:
         self._held.add(polled.records)
         if self.answers is not None:
             self._memory.step(self.answers.answered(self._sealed), takes=self.answers.is_settled)
+            self._note_unanswered(self.answers)
         blocks = self._held.answered(timeout_s, self._sealed, self.state.asks)
         if blocks:
             return self._judge(blocks[: self._pace.blocks], polled.membership)
@@ -327,15 +334,22 @@ class Index:
             return self._stand_by_s(timeout_s)
         return 0.0 if self._held else timeout_s
 
-    @property
-    def unanswered(self) -> list[SegmentId] | None:
-        """The sealed segments in which this index looks up itself, because nobody answers for them.
+    def _note_unanswered(self, answers: SegmentAnswers) -> None:
+        """Note in which segments this index looks up itself, once it has heard all who answer."""
+        if not answers.is_settled:
+            return
+        known, now_s = self.unanswered or {}, self._clock.monotonic_s()
+        self.unanswered = {each: known.get(each, now_s) for each in answers.unanswered(self._sealed)}
 
-        None if it does not judge or uses no answers, and as long as it has not heard all who answer.
-        """
-        if self.answers is None or not self.live or not self.answers.is_settled:
-            return None
-        return self.answers.unanswered(self._sealed)
+    @property
+    def _alone(self) -> Alone:
+        """The same, as it is recorded."""
+        now_s, now_ms = self._clock.monotonic_s(), self._clock.now_ms()
+        alone = [
+            Unanswered(each.first, each.end, now_ms - round(1000 * (now_s - since_s)))
+            for each, since_s in (self.unanswered or {}).items()
+        ]
+        return Alone(len(alone), tuple(alone))
 
     def _note_sealed(self) -> None:
         """Note which segments are sealed, after blocks were judged or followed."""
@@ -410,6 +424,7 @@ class Index:
         self._hold_segments(are_held=True)
         if self.answers is not None:
             self.answers.end()
+            self.unanswered = None
         self.phase.go(phase)
         self.follower.stop()
 
@@ -626,7 +641,7 @@ class Index:
         replies = {reply for _, reply in rulings}
         unreachable = self._topics.unreachable(self._config.verdicts, replies)
         link, rules = self.state.link, self.state.sieve.rules
-        link = self._writer.commit(rulings, self._recorded, membership, unreachable, link, rules)
+        link = self._writer.commit(rulings, self._recorded, membership, unreachable, link, rules, self._alone)
         if rulings:
             self.state.reach(link, rules)
             self._report_other_rules(rulings[0][0].log_offset)

@@ -14,7 +14,7 @@ from twinsieve.pipeline.broker.records import (
     Messages,
 )
 from twinsieve.pipeline.index.config import TOGETHER_ROWS, IndexConfig, IndexStep
-from twinsieve.pipeline.index.ends import JudgedUnder, committed_record
+from twinsieve.pipeline.index.ends import NOT_ALONE, Alone, JudgedUnder, committed_record
 from twinsieve.pipeline.wire.chain import link_after, link_header
 from twinsieve.pipeline.wire.judged_by import rules_header
 from twinsieve.pipeline.wire.ruling import Ruling, encode_ruling
@@ -108,6 +108,7 @@ class DecisionWriter:
         unreachable: Collection[int],
         link: bytes,
         rules: str,
+        alone: Alone = NOT_ALONE,
     ) -> bytes:
         """Write one transaction with decisions, answers and the log offset; returns the link after them.
 
@@ -115,6 +116,7 @@ class DecisionWriter:
         log_offset: log offset after the blocks of the rulings
         unreachable: verdicts partitions that cannot be written; workers ask again for those answers
         link: the link before the first decision; rules: `rules_digest` of this index
+        alone: in which segments it looks up itself
         raises: AbortableError if the transaction failed, so that nothing in it counts
         """
         config = self._config
@@ -138,6 +140,7 @@ class DecisionWriter:
             config.output,
             behind_snapshots=self.behind_snapshots,
             under=self.under,
+            alone=alone,
         )
         self._transact(decisions, answers, record, membership)
         self.decisions_end = decisions_end

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.index.ends import NOT_ALONE, Alone
 from twinsieve.pipeline.operate.input_lag import member_name
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
@@ -19,12 +20,14 @@ class ShardsStatus:
     group: name of the group of shards with the settings and rules of this file
     members: names of its members; others: by group with other settings or rules, the names of its members
     has_topic: whether the topic of answers exists
+    alone: in which segments the index that judges looks up itself, when it committed last
     """
 
     group: str
     members: list[str]
     others: dict[str, list[str]]
     has_topic: bool
+    alone: Alone = NOT_ALONE
 
 
 def shards_of(settings: Settings, admin: Admin) -> ShardsStatus | None:

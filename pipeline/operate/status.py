@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from twinsieve.pipeline.broker.admin import Admin
@@ -18,6 +18,7 @@ from twinsieve.pipeline.broker.records import (
     Records,
     UnreadableError,
 )
+from twinsieve.pipeline.index.ends import recorded_alone
 from twinsieve.pipeline.operate.foreign_members import described, foreign_members
 from twinsieve.pipeline.operate.input_lag import input_lags, member_name, owners
 from twinsieve.pipeline.operate.shard_members import ShardsStatus, shards_of
@@ -140,7 +141,7 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
         lags = input_lags(settings, admin, workers)
         internal = admin.topics([log.topic, decisions.topic])
         first, end = reader.beginning_offsets(lags), reader.end_offsets(lags)
-        blocks = decided = None
+        blocks = decided = judged = None
         if internal[log.topic] is not None:
             judged = admin.group_offsets(names.index, stable=False).get(log)
             blocks = max(0, admin.end_offsets([log])[log] - judged.offset) if judged is not None else None
@@ -149,6 +150,8 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
         if internal[decisions.topic] is not None:
             decided = _newest_time(reader, decisions, clock)
         judge = owners(indexes).get(log)
+        if shards is not None and judge is not None:
+            shards = replace(shards, alone=recorded_alone(judged))
         waiting = {at: begins[at] for at, lag in lags.items() if lag.worker and begins[at] < end[at]}
         opened = {at: lag.open_at for at, lag in lags.items() if lag.open_at is not None}
         still, held = _unmoved(admin, names.workers, waiting if judge is not None else {}, opened, clock)

@@ -60,10 +60,8 @@ class IndexLoop(Loop):
         self._why_aside = ""
         self._log_behind_s = 0.0
         self._is_lag_logged = False
-        self._alone_since_s: dict[SegmentId, float] = {}
-        """Since when no shard answers for these segments."""
         self._logged_alone: frozenset[SegmentId] = frozenset()
-        """Those that the last line in the log was about."""
+        """The segments without answers that the last line in the log was about."""
         self._log_alone_s = 0.0
         self._is_restoring = False
         self._hung = HungWatch(builder.calls)
@@ -139,13 +137,12 @@ class IndexLoop(Loop):
         behind_s = index.behind_s if index is not None and is_live else 0.0
         behind = f"is {behind_s:.0f} s behind" if behind_s >= _BEHIND_S else ""
         other = index.other_settings.remark if index is not None and is_live else ""
-        alone = self._unanswered if is_live else ""
+        alone = self._unanswered(index) if index is not None and is_live else ""
         return "; ".join(filter(None, (behind, other, alone)))
 
-    @property
-    def _unanswered(self) -> str:
+    def _unanswered(self, index: Index) -> str:
         """In which segments the index looks up itself, and since when; empty if shards answer for all."""
-        alone, now_s = self._alone_since_s, self._clock.monotonic_s()
+        alone, now_s = index.unanswered, self._clock.monotonic_s()
         if not alone:
             return ""
         shown = [f"{each.first} to {each.end} for {now_s - since_s:.0f} s" for each, since_s in alone.items()]
@@ -156,19 +153,17 @@ class IndexLoop(Loop):
         )
 
     def _log_unanswered(self, index: Index) -> None:
-        """Note for which segments shards do not answer. Log these when they change, but not too often, and
-        when shards answer for all again."""
+        """Log for which segments shards do not answer when these change, but not too often, and when shards
+        answer for all again."""
         alone, now_s = index.unanswered, self._clock.monotonic_s()
         if alone is None:
             return
-        # Another thread reads the old one.
-        self._alone_since_s = {segment: self._alone_since_s.get(segment, now_s) for segment in alone}
         if self._logged_alone and not alone:
             self._logged_alone = frozenset()
             _log.info("index: shards answer for all segments")
         elif self._logged_alone != frozenset(alone) and now_s >= self._log_alone_s:
             self._logged_alone, self._log_alone_s = frozenset(alone), now_s + _LOG_ALONE_S
-            _log.warning("index: %s; nothing is lost, but it may become slow", self._unanswered)
+            _log.warning("index: %s; nothing is lost, but it may become slow", self._unanswered(index))
 
     @property
     def stands_by(self) -> bool:

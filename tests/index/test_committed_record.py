@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from twinsieve.pipeline.broker.records import Committed
 from twinsieve.pipeline.index.ends import (
+    NOT_ALONE,
+    Alone,
     JudgedUnder,
+    Unanswered,
     committed_record,
+    recorded_alone,
     recorded_behind_snapshots,
     recorded_decisions_end,
     recorded_output,
@@ -29,14 +34,23 @@ def _read_before(metadata: str) -> tuple[str, str, str]:
 @pytest.mark.parametrize("output", ["", "posts.unique"])
 @pytest.mark.parametrize("reading", ["", "1f"])
 @pytest.mark.parametrize(("scheme", "fixed"), [("", ""), ("2e", FIXED)])
+@pytest.mark.parametrize("alone", [NOT_ALONE, Alone(2, (Unanswered(0, 50, 1_600_000_000_000),))])
 def test_a_program_of_before_reads_what_it_knows(
-    behind: bool, output: str, reading: str, scheme: str, fixed: str
+    behind: bool, output: str, reading: str, scheme: str, fixed: str, alone: Alone
 ) -> None:
     """With shared snapshots it must see that the log is trimmed, or its windows would begin empty."""
     under = JudgedUnder(reading, scheme, fixed)
-    record = committed_record(7, 12, output, behind_snapshots=behind, under=under)
+    record = committed_record(7, 12, output, behind_snapshots=behind, under=under, alone=alone)
     assert _read_before(record.metadata) == ("12", str(int(behind)), output)
     assert recorded_decisions_end(record) == 12
     assert recorded_behind_snapshots(record) == behind
     assert recorded_output(record) == output
     assert recorded_under(record) == under
+    assert recorded_alone(record) == alone
+
+
+@pytest.mark.parametrize(
+    "said", ["2", "2:", "2:0-50", "x:0-50@1", "2:0-50@1:", "2:0-50@" + 15 * "9", "2:0-50@1\x1b"]
+)
+def test_what_no_index_writes_there_is_not_read(said: str) -> None:
+    assert recorded_alone(Committed(7, f"2 12 0 out 1f 2e scope:b5 {said} {FIXED}")) == NOT_ALONE

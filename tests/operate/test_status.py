@@ -10,11 +10,13 @@ import pytest
 from tests.calling import Run
 from tests.driver import World
 from tests.memory.broker import LocalClock, ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.basics.shown_time import shown_time
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.mark import Mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
 from twinsieve.pipeline.commands.kafka import connect
+from twinsieve.pipeline.index.ends import Alone, Unanswered, committed_record
 from twinsieve.pipeline.operate import status as status_module
 from twinsieve.pipeline.operate.shard_members import ShardsStatus
 from twinsieve.pipeline.operate.status import InputStatus, Status, status_of
@@ -228,6 +230,24 @@ def test_the_command_prints_shards(on_memory: MemoryCluster, run: Run) -> None:
     assert "\nshards: one-shard\n" in out
     assert f"(group {other})\n" in out
     assert "\x1b" not in out
+
+
+def test_the_command_says_in_which_segments_the_index_looks_up_itself(
+    on_memory: MemoryCluster, run: Run
+) -> None:
+    flags, log = ("--set", "app=t", "--set", "near.answers=shards"), Partition(NAMES.fingerprints, 0)
+    alone = Alone(4, tuple(Unanswered(at, at + 50, BEGAN_MS + at) for at in (0, 50, 100, 150)))
+    on_memory.group(NAMES.index).offsets[log] = committed_record(0, 0, alone=alone)
+    assert "no shard answers" not in run("status", *flags).out, "said by an index that is gone"
+    MemoryBroker(on_memory).group_consumer(NAMES.index, [NAMES.fingerprints], "one").poll(0, 1)
+    out = run("status", *flags).out
+    assert f"\nno shard answers for 4 segments (0 to 50 since {shown_time(BEGAN_MS)}, 50 to 100 since " in out
+    assert ", …): the index looks up in them itself\n" in out
+    told = json.loads(run("status", *flags, "--json").out)["shards"]["alone"]
+    assert told["count"] == 4
+    assert told["segments"][2] == {"first": 100, "end": 150, "since_ms": BEGAN_MS + 100}
+    on_memory.group(NAMES.index).offsets[log] = committed_record(0, 0)
+    assert "no shard answers" not in run("status", *flags).out
 
 
 def test_asking_changes_nothing_on_the_broker(cluster: MemoryCluster) -> None:

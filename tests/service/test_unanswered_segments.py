@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.crash.sharded_app import PATIENCE_S, settings_in
+from tests.memory.broker import MemoryBroker
 from tests.service.conftest import scheme as scheme
 from tests.service.test_changed_settings import posts
 from tests.service.turned import Turned
+from twinsieve.pipeline.index.ends import NOT_ALONE
 from twinsieve.pipeline.index.segment_answers import SegmentAnswers
+from twinsieve.pipeline.operate.status import status_of
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import Status
 from twinsieve.stages.judge.scheme import Scheme
@@ -37,7 +40,8 @@ def test_it_says_which_segments_and_since_when(
     tmp_path: Path, scheme: Scheme, answered: set[tuple[int, int]], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "twinsieve")
-    roles = Turned(settings_in(str(tmp_path)), scheme)
+    settings = settings_in(str(tmp_path))
+    roles = Turned(settings, scheme)
     status = Status(Metrics(roles.clock), "localhost:9092")
     status.runs([roles.index])
     roles.world.produce(posts(1, 110))
@@ -72,6 +76,13 @@ def test_it_says_which_segments_and_since_when(
     assert list(said()) == [first, second]
     assert said()[first] > 60 > said()[second]
     assert status.why_not_ready() == ""
+    now_ms = roles.world.clock.now_ms()
+    shards = status_of(settings, MemoryBroker(roles.world.cluster), roles.world.clock).shards
+    assert shards is not None
+    assert shards.alone.count == 2
+    assert [f"{one.first} to {one.end}" for one in shards.alone.segments] == [first, second]
+    ages_s = [(now_ms - one.since_ms) / 1000 for one in shards.alone.segments]
+    assert ages_s[0] > 60 > ages_s[1] >= 0
     for _ in range(5):
         answered ^= {(sealed()[2].first, sealed()[2].end)}
         roles.run(QUERY_S)
@@ -79,6 +90,9 @@ def test_it_says_which_segments_and_since_when(
     answered.update((one.first, one.end) for one in sealed())
     roles.run(QUERY_S)
     assert status.remark() == ""
+    shards = status_of(settings, MemoryBroker(roles.world.cluster), roles.world.clock).shards
+    assert shards is not None
+    assert shards.alone == NOT_ALONE
     assert "index: shards answer for all segments" in caplog.messages
 
 

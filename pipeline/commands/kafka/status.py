@@ -80,6 +80,16 @@ def _print(status: Status, max_waiting: int | None) -> None:
         click.echo(
             printable(f"shards: {', '.join(status.shards.members) or 'none, the index looks up itself'}")
         )
+        alone = status.shards.alone
+        if alone.count:
+            shown = [
+                f"{each.first} to {each.end} since {shown_time(each.since_ms)}" for each in alone.segments
+            ]
+            more = ", …" if alone.count > len(shown) else ""
+            click.echo(
+                f"no shard answers for {alone.count} segments ({', '.join(shown)}{more}): the index looks up "
+                "in them itself"
+            )
         for group, members in status.shards.others.items():
             click.echo(printable(f"shards of other settings or rules: {', '.join(members)} (group {group})"))
     table = Table(
