@@ -6,10 +6,13 @@ import json
 import os
 import subprocess
 import tempfile
+import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.broker.server import free_ports
 from tests.deploy.played import RULES
@@ -53,12 +56,22 @@ class Prometheus:
 
     def firing(self) -> set[str]:
         """Names of the alerts that fire; empty while the server starts."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/api/v1/alerts", timeout=30) as page:
-                alerts = json.load(page)["data"]["alerts"]
-        except OSError:
-            return set()
+        alerts = self._get("alerts").get("alerts", [])
         return {one["labels"]["alertname"] for one in alerts if one["state"] == "firing"}
+
+    def found(self, query: str) -> list[dict[str, Any]]:
+        """The series that a query finds now; none while the server starts. raises: HTTPError if it is refused"""
+        return self._get("query?" + urllib.parse.urlencode({"query": query})).get("result", [])
+
+    def _get(self, path: str) -> dict[str, Any]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/api/v1/{path}", timeout=30) as page:
+                data: dict[str, Any] = json.load(page)["data"]
+                return data
+        except urllib.error.HTTPError:
+            raise
+        except OSError:
+            return {}
 
 
 @contextmanager
