@@ -31,16 +31,11 @@ _QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 _FAILED = "(failed)"
 _SCRAPED_S = 12.0
 _FIRES_S = 120.0
-_LASTS_S = {"TwinsieveSettingsDiffer": 15 * 60.0}
+_LASTS_S = {"SettingsDiffer": 15 * 60.0}
 """How long a state lasts before it is no change that is on its way."""
 _CLEARS_S = 180.0
-_STAYS_ON = {
-    "TwinsieveMessagesLost",
-    "TwinsieveSnapshotsFail",
-    "TwinsieveDeadLetters",
-    "TwinsieveForeignConsumer",
-}
-"""They count what happened within ten minutes, and tests/deploy/test_alerts.py shows that they end."""
+_COUNTED_S = dict.fromkeys(("MessagesLost", "SnapshotsFail", "DeadLetters", "ForeignConsumer"), 10 * 60.0)
+"""What happened within this time is counted, so the alert stays on for as long after the last event."""
 
 
 class OnCall:
@@ -145,12 +140,13 @@ class OnCall:
 
     def _wait_for_alert(self, name: str, *, fires: bool) -> None:
         server, alert = self._alerts, alert_of(name)
-        if server is None or alert is None or (alert in _STAYS_ON and not fires):
+        if server is None or alert is None:
             return
         began_s = time.monotonic()
         # What was there before is scraped at least once.
         time.sleep(_SCRAPED_S)
-        limit_s = _LASTS_S.get(alert, 0.0) + _FIRES_S if fires else _CLEARS_S
+        kind = alert.removeprefix("Twinsieve")
+        limit_s = _LASTS_S.get(kind, 0.0) + _FIRES_S if fires else _COUNTED_S.get(kind, 0.0) + _CLEARS_S
         assert poll_until(lambda: (alert in server.firing()) == fires, limit_s), (alert, server.firing())
         print(f"{alert} {'fires' if fires else 'is off'} after {time.monotonic() - began_s:.0f} s")
 
