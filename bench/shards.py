@@ -12,6 +12,10 @@ The verdicts of both must be equal. In these figures everything is in memory.
 Last, for some messages: the candidates in each sealed segment, that is texts that are read and compared; and
 each segment is written to a file of which no page is in memory, and they are looked up in it: pages read from
 the disk, a message and segment, as the first of them after a start would.
+
+Beside times, candidates and pages stands what a model predicts, and at the end two plans of `lint` for
+windows that no machine here can hold. The model of `lint` knows no candidates, only the pages that they
+read; their number is carried on from segments of 100,000 generated posts.
 """
 
 from __future__ import annotations
@@ -33,6 +37,18 @@ from bench.large_window import posted
 from bench.machine import machine_line
 from twinsieve.pipeline.saved.mapped_file import map_arrays
 from twinsieve.pipeline.saved.segment_files import scratch_file, write_segment
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.segment_bytes import Texts
+from twinsieve.pipeline.sizing.cover import Asked
+from twinsieve.pipeline.sizing.estimate import judging_us, look_ups, open_us, sealed_us
+from twinsieve.pipeline.sizing.shards import (
+    ANSWER_US,
+    CANDIDATE_PAGES,
+    LOOK_UP_US,
+    TAKE_US,
+    plan_lines,
+    plan_shards,
+)
 from twinsieve.pipeline.wire.segment_answers import AnswersRecord, BlockAnswer, SegmentPart, encode_answers
 from twinsieve.stages.contract import (
     NO_TIME,
@@ -58,6 +74,14 @@ from twinsieve.stages.window.segments import Arrays, SealedSegment, Segment, Seg
 _SEED = 11
 _SOME = 200
 """Messages whose candidates are counted."""
+_CANDIDATES, _GROWTH = 0.46, 0.83
+"""Candidates in a segment of 100,000, and the power of its size with which they grow."""
+_DAY_MS, _GIB = 86_400_000, 1 << 30
+_PLANS = (
+    (Asked(5_000.0, 7 * _DAY_MS, 96 * _GIB, 0.4), 8, 1),
+    (Asked(50_000.0, _DAY_MS, 64 * _GIB, 0.4), 40, 2),
+)
+"""Windows that are planned, with the number of machines and `near.threads`."""
 _COLD_ROWS = 25
 """Messages that are looked up in a file of which nothing is in memory."""
 
@@ -191,21 +215,36 @@ def main() -> None:
             break
     candidates = _candidates(each.batch.slice(0, _SOME), config, answered.near.segments.sealed)
     cold = _cold_reads(each.batch.slice(0, _COLD_ROWS), answered, reader)
+    texts, sealed = Texts(), len(answered.sealed_ids())
+
+    def beside(measured: float, predicted: float) -> str:
+        return f"{measured:.2f} (predicted {predicted:.2f}: {predicted / measured:.2f} ×)"
+
+    alone_us = beside(median(found.alone_us), judging_us(config, texts) + sealed * LOOK_UP_US)
+    answered_us = beside(median(found.answered_us), open_us(config, texts) + sealed * TAKE_US)
+    answer_us = beside(median(found.answer_us), sealed_us(config, texts) + LOOK_UP_US + ANSWER_US)
+    pages = beside(cold, look_ups(config) + CANDIDATE_PAGES)
+    compared = beside(candidates, _CANDIDATES * (near.segment / 100_000) ** _GROWTH)
     print(machine_line())
     print(
-        f"{options.kept:,} kept in {len(answered.sealed_ids())} sealed segments; "
+        f"{options.kept:,} kept in {sealed} sealed segments; "
         f"{options.messages - left:,} messages\n"
-        f"judged, all segments looked up here: {median(found.alone_us):.2f} µs a message\n"
-        f"judged with answers: {median(found.answered_us):.2f} µs a message\n"
-        f"an answer: {median(found.answer_us):.2f} µs a message and segment\n"
+        f"judged, all segments looked up here: {alone_us} µs a message\n"
+        f"judged with answers: {answered_us} µs a message\n"
+        f"an answer: {answer_us} µs a message and segment\n"
         f"it holds, a message and segment: {found.entries / found.asked:.3f} entries, "
         f"{found.copies / found.asked:.4f} copies, {found.bytes / found.asked:.1f} bytes on the wire; "
         f"left to whoever judges: {found.unanswered / found.asked:.2e}\n"
         f"looked up although answered: {answered.near.left_rows:,} of {answered.near.answered_rows:,}\n"
-        f"candidates: {candidates:.2f} a message and segment\n"
-        f"pages read from a file of which nothing is in memory: {cold:.1f} a message and segment\n"
+        f"candidates: {compared} a message and segment\n"
+        f"pages read from a file of which nothing is in memory: {pages} a message and segment\n"
         "verdicts equal"
     )
+    for asked, machines, threads in _PLANS:
+        settings = Settings.model_validate({"near": {"threads": threads}})
+        days = asked.cover_ms / _DAY_MS
+        print(f"\n{days:g} days at {asked.rate:,.0f} messages/s, {machines} machines:")
+        print(*plan_lines(plan_shards(settings, asked, machines)), sep="\n")
 
 
 if __name__ == "__main__":

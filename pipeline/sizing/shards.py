@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from twinsieve.pipeline.operate.topic_plan import log_row_bytes
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.segment_bytes import hot_bytes, segment_parts
@@ -31,6 +33,9 @@ from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.near_window import segment_count
 
+LOOK_UP_US = 1.0
+"""µs of a look-up in a sealed segment, more than `sealed_us` says: there are blocks of some hundred rows, and
+copies among them."""
 ANSWER_US = 0.4
 """µs of a shard for a message and segment, beside the look-up: to decode the block, choose and write."""
 TAKE_US = 0.1
@@ -39,7 +44,13 @@ ANSWER_BYTES = 0.6
 """Bytes of answers a message and segment."""
 CANDIDATE_PAGES = 6
 """Pages of tags, records and texts that a look-up in a file reads for a message and segment, beside one for
-each bucket. All four: `python -m bench.shards`."""
+each bucket. All five: `python -m bench.shards`."""
+
+WIRE_US = ((5_000, 40.0, 30.0, 15.0), (30_000, 10.0, 20.0, 3.0))
+"""Messages a second, and µs of an index, of a worker and of a shard for a message, beside what they do in
+segments. A poll and a transaction serve more messages in a faster stream. `python -m bench.kafka_shards
+cost`, without what is judged; the second row with --rate 0 for the index, less the index from
+`python -m bench.kafka_footprint` for the worker, and an estimate for the shard, which decodes in .6 µs."""
 
 _SIGMAS = 2.0
 """Each shard gets memory for the mean number of segments and this number of standard deviations more."""
@@ -50,12 +61,16 @@ _MIB, _GIB = 1 << 20, 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What one machine of a role needs: bytes of memory and disk, bytes a second in and out, cores."""
+    """What one machine of a role needs: bytes of memory and disk, bytes a second in and out, cores.
+
+    looking_up: those of `cores` that look up in segments and judge
+    """
 
     memory: int
     disk: int
     received: float
     sent: float
+    looking_up: float
     cores: float
 
 
@@ -69,7 +84,7 @@ class Plan:
     index, shard: what the machine of the index needs, and each of those of shards
     index_memory: bytes that the index may have as `state.memory`, for segments that no shard answers for
     alone_us: µs of the index for a message while no shard answers; cold_reads: pages that it reads from its
-        disk for one then, if none of them is in memory
+        disk for one then, if none of them is in memory; cold_reads_s: that a second
     """
 
     keys: Mapping[str, str]
@@ -82,6 +97,7 @@ class Plan:
     index_memory: int
     alone_us: float
     cold_reads: int
+    cold_reads_s: float
 
 
 def plan_shards(settings: Settings, asked: Asked, machines: int) -> Plan:
@@ -110,8 +126,8 @@ def plan_lines(plan: Plan) -> list[str]:
         f"{plan.segments:,} full segments; the shard that has the most answers for some {plan.most:,}",
         *rows,
         "state.dir is a folder that all machines have mounted, or an address; it holds the window, too",
-        f"while no shard answers, the index takes {plan.alone_us:,.0f} µs a message, and reads some "
-        f"{plan.cold_reads:,} pages of its disk for one if none is in memory",
+        f"while no shard answers, judging takes {plan.alone_us:,.0f} µs a message; with nothing in memory it",
+        f"reads {plan.cold_reads:,} pages of the disk for one, {plan.cold_reads_s:,.0f} a second",
     ]
     return [*as_yaml(plan.keys).splitlines(), *(f"# {line}" for line in lines)]
 
@@ -141,7 +157,7 @@ def _plan(settings: Settings, wanted: Settings, messages: int, asked: Asked, mac
             plan = _with_segments(settings, wanted, cut, asked, machines - 1, processes, beside, shard_beside)
             if plan.shard.memory > asked.usable or plan.index.memory > asked.usable:
                 break
-            if plan.shard.cores <= processes and plan.index.cores <= config.near.threads:
+            if plan.shard.cores <= processes and plan.index.looking_up <= config.near.threads:
                 return plan
     return None
 
@@ -170,20 +186,27 @@ def _with_segments(
     answers = sealed * replicas * ANSWER_BYTES * asked.rate
     log = log_row_bytes(settings) * asked.rate
     written = segment / config.near.segment * asked.kept_a_second
-    first_us, each_us = open_us(config, asked.texts), sealed_us(config, asked.texts)
+    first_us, each_us = open_us(config, asked.texts), sealed_us(config, asked.texts) + LOOK_UP_US
+    judged, looked_up = (
+        us * asked.rate / 1e6 for us in (first_us + sealed * TAKE_US, most * (each_us + ANSWER_US))
+    )
+    index_us, worker_us, shard_us = _wire_us(asked.rate)
+    cold_reads = sealed * (look_ups(config) + CANDIDATE_PAGES)
     index = Role(
         beside + 2 * segment,
         (sealed + 2) * segment + exact_bytes(config),
         log + answers,
         log + written,
-        (first_us + sealed * TAKE_US) * asked.rate / 1e6,
+        judged,
+        judged + (index_us + worker_us) * asked.rate / 1e6,
     )
     shard = Role(
         processes * (most * hot + taking_over_bytes(config.near.segment) + shard_beside),
         processes * kept * segment,
         processes * (log + kept / sealed * written),
         answers / machines,
-        processes * most * (each_us + ANSWER_US) * asked.rate / 1e6,
+        processes * looked_up,
+        processes * (looked_up + shard_us * asked.rate / 1e6),
     )
     keys = window_keys(settings, wanted, config, asked) | {
         "near.answers": "shards",
@@ -200,8 +223,20 @@ def _with_segments(
         shard,
         max(0, asked.usable - beside) // _MIB * _MIB,
         first_us + sealed * each_us,
-        sealed * (look_ups(config) + CANDIDATE_PAGES),
+        cold_reads,
+        cold_reads * asked.rate,
     )
+
+
+def _wire_us(rate: float) -> list[float]:
+    """WIRE_US of an index, of a worker and of a shard at this rate: on the logarithm of the rate between
+    those that were measured, and beyond them as at the nearest one.
+
+    >>> [[round(us, 1) for us in _wire_us(rate)] for rate in (1_000, 12_247, 10**6)]
+    [[40.0, 30.0, 15.0], [25.0, 25.0, 9.0], [10.0, 20.0, 3.0]]
+    """
+    rates, *columns = (np.array(column) for column in zip(*WIRE_US, strict=True))
+    return [float(np.interp(math.log(rate), np.log(rates), column)) for column in columns]
 
 
 def _most(segments: int, shards: int) -> int:
