@@ -59,7 +59,7 @@ class Wanted(NamedTuple):
     kept: frozenset[Span] = frozenset()
 
 
-class _Seen(NamedTuple):
+class Seen(NamedTuple):
     """What a look at the store found. offsets: those of the snapshots; files: None if they are unchanged, or
     cannot be read; problems: why"""
 
@@ -91,15 +91,15 @@ class HeldSnapshots(NamedTuple):
     scratch: str | None
     add: Callable[[SealedSegment], Segment]
 
-    def look(self, known: list[int] | None) -> _Seen:
+    def look(self, known: list[int] | None) -> Seen:
         """The files of segments that the newest snapshot names which can be used. known: offsets of the
         snapshots whose files are known"""
         try:
             offsets = self.store.kept_offsets(self.log_id)
         except StateError as error:
-            return _Seen([], None, [(Problem.STORE, str(error))])
+            return Seen([], None, [(Problem.STORE, str(error))])
         if offsets == known:
-            return _Seen(offsets, None, [])
+            return Seen(offsets, None, [])
         problems: list[tuple[Problem, str]] = []
         for found in self.store.read(self.log_id):
             if not isinstance(found, SnapshotReader):
@@ -110,8 +110,8 @@ class HeldSnapshots(NamedTuple):
                 )
             else:
                 segments = [file for file in found.files if file.holds is Holds.SEGMENT]
-                return _Seen(offsets, segments, problems)
-        return _Seen(offsets, [] if not offsets else None, problems)
+                return Seen(offsets, segments, problems)
+        return Seen(offsets, [] if not offsets else None, problems)
 
     def fetch(self, file: StateFile) -> Held:
         """Copy the file of a segment, check and map it. raises: StateError"""
@@ -257,8 +257,8 @@ class Holdings:
             seen = done.result()
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
             kind = self._snapshots.store.storage.kind_of(error)
-            seen = _Seen([], None, [(Problem.STORE, f"{self._snapshots.store.storage.address}: {kind}")])
-        assert isinstance(seen, _Seen)
+            seen = Seen([], None, [(Problem.STORE, f"{self._snapshots.store.storage.address}: {kind}")])
+        assert isinstance(seen, Seen)
         for problem, line in seen.problems:
             self.problems[problem] += 1
             if line not in self._told:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -213,3 +213,32 @@ def test_no_snapshot_is_no_problem(tmp_path: Path) -> None:
     app.turn(shard, seconds=5.0)
     assert shard.ready
     assert not any(shard.holdings.problems.values())
+
+
+def test_a_copy_whose_file_is_swept_meanwhile_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = App(tmp_path)
+    app.life = Life(storage_at(f"{tests.shared_store.PROTOCOL}://{tmp_path}"), CONFIG)
+    app.judge(20)
+    app.save()
+    before, copy, swept = {segment[:2] for segment in app.sealed()}, saved_files.SavedFiles._copy_of, []
+
+    def sweep(self: saved_files.SavedFiles, stream: BinaryIO, name: str) -> BinaryIO:
+        if swept:
+            return copy(self, stream, name)
+        # The window passes all that the snapshot named; an object store says so to whoever reads on.
+        app.judge(20)
+        app.save()
+        swept.append(name)
+        raise FileNotFoundError(name)
+
+    monkeypatch.setattr(saved_files.SavedFiles, "_copy_of", sweep)
+    shard = app.shard()
+    app.turn(shard, seconds=90.0)
+    assert swept
+    assert shard.holdings.problems == {Problem.SEGMENT: len(before)}
+    now = {segment[:2] for segment in app.sealed()}
+    assert not before & now
+    assert set(shard.holdings.held) == now
+    assert shard.answered == len(now)
