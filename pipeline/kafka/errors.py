@@ -16,6 +16,7 @@ from twinsieve.pipeline.broker.records import (
 )
 
 GRANT = "grant it (twinsieve topics acls prints what is needed)"
+NAME_TAKEN = "another process has taken this member name, so this one ends; give each its own --member"
 REFUSED_TIME = "the broker refuses the time of a message; `twinsieve topics check` says what to alter"
 UNREADABLE_NAME = "\udcff"
 """Replaces a header name that is not UTF-8, if the client cannot return the original bytes. No client can
@@ -26,9 +27,7 @@ forwarded with an altered header."""
 class Meaning(Enum):
     """What an error of a library means for the client that met it; the value is the end of the error text."""
 
-    MEMBER_FENCED = (
-        "; another process has taken this member name, so this one ends; give each its own --member"
-    )
+    MEMBER_FENCED = f"; {NAME_TAKEN}"
     DENIED = f"; {GRANT}"
     EPOCH_OVER = "; the transaction timed out, or another process uses this transactional id"
     FINISHED = "; this client cannot be used any more"

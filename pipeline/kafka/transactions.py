@@ -24,7 +24,7 @@ from twinsieve.pipeline.broker.records import (
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.deadline import CallThread, DeadlineError
-from twinsieve.pipeline.kafka.errors import ErrorRules
+from twinsieve.pipeline.kafka.errors import NAME_TAKEN, ErrorRules
 from twinsieve.pipeline.kafka.size_limits import BatchBytes
 
 _FENCED_POLL_S = 0.05
@@ -130,8 +130,9 @@ class KafkaTransactionalProducer(Client):
         except self._unfinished as error:
             # The library may be in a state in which every abort fails, so the client is finished. A new
             # producer of the same transactional id aborts the transaction.
-            displaced = self._errors.may_be_fenced(error) and self._is_displaced()
-            raise self._finished("abort", self._errors.reason(error), fenced=displaced) from error
+            if self._errors.may_be_fenced(error) and self._is_displaced():
+                raise self._displaced("abort", error) from error
+            raise self._finished("abort", self._errors.reason(error)) from error
         except BrokerError as error:
             raise self._finished("abort", error) from error
         self._open = False
@@ -217,12 +218,19 @@ class KafkaTransactionalProducer(Client):
                 raise AbortableError(f"{self._name}: {doing}: {why}") from error
             self._dead = True
             if self._errors.may_be_fenced(error):
-                broker_error.fenced = self._is_displaced()
+                if self._is_displaced():
+                    raise self._displaced(doing, error) from error
+                broker_error.fenced = False
         raise broker_error from error
 
-    def _finished(self, doing: str, why: object, *, fenced: bool = False) -> FatalError:
+    def _finished(self, doing: str, why: object) -> FatalError:
         self._dead = True
-        return FatalError(f"{self._name}: {doing}: {why}; this producer must be replaced", fenced=fenced)
+        return FatalError(f"{self._name}: {doing}: {why}; this producer must be replaced")
+
+    def _displaced(self, doing: str, error: Exception) -> FatalError:
+        self._dead = True
+        why = f"{self._errors.reason(error)}; {NAME_TAKEN}"
+        return FatalError(f"{self._name}: {doing}: {why}", fenced=True)
 
     def _timeout_too_long(self) -> FatalError:
         return FatalError(

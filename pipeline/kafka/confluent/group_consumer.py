@@ -26,6 +26,7 @@ from twinsieve.pipeline.kafka.confluent.options import ERRORS
 from twinsieve.pipeline.kafka.confluent.patches import generation_of, text_of
 from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer, answer_options
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S
+from twinsieve.pipeline.kafka.errors import NAME_TAKEN
 from twinsieve.pipeline.kafka.leaving import leave
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
 
@@ -183,11 +184,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         FatalError. librdkafka waits until this call returns.
         """
         if self._member is not None and self._is_displaced():
-            self._later = FatalError(
-                f"member {self._member}: another process has taken this member name, so this one ends; "
-                "give each its own --member",
-                fenced=True,
-            )
+            self._later = FatalError(f"member {self._member}: {NAME_TAKEN}", fenced=True)
             # The call fails if librdkafka has found out by itself that another process has the name. That
             # does no harm, because librdkafka does not join the group then either.
             with suppress(KafkaException):

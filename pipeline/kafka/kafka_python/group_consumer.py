@@ -21,6 +21,7 @@ from twinsieve.pipeline.broker.records import (
 )
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
+from twinsieve.pipeline.kafka.errors import NAME_TAKEN
 from twinsieve.pipeline.kafka.kafka_python.patches import has_fetched, keep_finished_joins, watch_fencing
 from twinsieve.pipeline.kafka.kafka_python.reading import PythonConsumer, committed_of, errors_of
 from twinsieve.pipeline.kafka.leaving import leave
@@ -88,11 +89,7 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
 
     def poll(self, timeout_s: float, max_records: int) -> PollResult:
         if self._is_fenced():
-            raise FatalError(
-                f"member {self._member}: another process has taken this member name, so this one ends; "
-                "give each its own --member",
-                fenced=True,
-            )
+            raise FatalError(f"member {self._member}: {NAME_TAKEN}", fenced=True)
         was_ahead = has_fetched(self._consumer)
         polled = self._fetched(timeout_s, max_records)
         if polled and was_ahead:

@@ -1,0 +1,53 @@
+"""Two processes of one name, as two pods by a mistake in a manifest: one ends and says why, nothing is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.broker.deployment import Deployment, Watcher, in_thread, judge
+from tests.broker.load import Load
+from tests.broker.worlds import DEADLINE_S, fresh, until
+
+pytestmark = pytest.mark.needs("broker")
+_RATE = 200.0
+
+
+@pytest.mark.parametrize("role", ["both", "worker", "index"])
+def test_of_two_processes_of_one_name_one_ends_and_says_why(bootstrap: str, client: str, role: str) -> None:
+    deployment = Deployment(bootstrap, client, fresh("names"))
+    load = Load(bootstrap, f"{deployment.app}.in", 1_000_000, _RATE)
+    watcher = Watcher(bootstrap, deployment.outputs)
+
+    def logs() -> str:
+        return "\n".join(deployment.log(name).read_text()[-3000:] for name in deployment.processes)
+
+    try:
+        deployment.create_topics()
+        in_thread(watcher.run)
+        loading = in_thread(load.run)
+        if role != "both":
+            deployment.start("other", {"worker": "index", "index": "worker"}[role])
+        first = deployment.start("pod-0", role)
+        until(lambda: len(watcher.seen) > _RATE)
+
+        second = deployment.start("pod-0", role, tag="-again")
+
+        until(lambda: first.poll() is not None or second.poll() is not None)
+        ended, stays = ("pod-0", second) if first.poll() is not None else ("pod-0-again", first)
+        seen = len(watcher.seen)
+        until(lambda: len(watcher.seen) > seen + _RATE, logs)
+        load.stop.set()
+        loading.join(DEADLINE_S)
+        until(lambda: load.sent_s.keys() <= watcher.seen.keys())
+        assert stays.poll() is None
+        assert deployment.processes[ended].wait(DEADLINE_S) == 1
+        said = [line for line in deployment.log(ended).read_text().splitlines() if "level=critical" in line]
+        assert len(said) == 1
+        assert "another process has taken this member name" in said[0]
+        assert "--member" in said[0]
+        found = judge(load, watcher, deployment.outputs[0])
+        assert found.good, found
+    finally:
+        load.stop.set()
+        watcher.stop.set()
+        deployment.close()
