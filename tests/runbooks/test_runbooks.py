@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from tests.deploy.played import rules
 from tests.deploy.scraping import Prometheus, scraping
 from tests.runbooks import pages
 from tests.runbooks.on_call import OnCall
+from twinsieve.pipeline.wire.frame import VERSION
 
 __all__ = ["_shared", "bootstrap", "mortal_broker", "secure_broker", "three_brokers"]
 
@@ -95,10 +96,10 @@ def lose_index(on_call: OnCall, *texts: str) -> None:
     on_call.post(*texts)
 
 
-def well(on_call: OnCall, *roles: str) -> None:
-    """All that was posted comes out of an app with processes of these roles."""
+def well(on_call: OnCall, *roles: str, program: Sequence[str] = ()) -> None:
+    """All that was posted comes out of an app with processes of these roles. program: as in `OnCall.start`"""
     for role in roles:
-        on_call.start(role)
+        on_call.start(role, program=program)
     on_call.post(*posts(3))
     on_call.see_the_end("no-index")
 
@@ -456,10 +457,43 @@ def test_ends_at_each_start(on_call: OnCall) -> None:
     on_call.follow("ends-at-each-start")
 
 
-def test_roll_back(on_call: OnCall) -> None:
-    well(on_call, "worker", "index")
+def newer(on_call: OnCall, formats: str) -> None:
+    """An app of a later version, which has other formats there, with a snapshot."""
+    on_call.deployment.set("state", snapshot_every="1s")
+    well(on_call, "worker", "index", program=[sys.executable, "-m", "tests.runbooks.newer_program", formats])
+    state = on_call.deployment.folder / "state"
+    assert poll_until(lambda: any(state.rglob("*.snapshot")), 60.0)
     on_call.name(PID=on_call.deployment.processes["index"].pid)
-    on_call.follow("roll-back")
+    on_call.look("roll-back")
+    on_call.do("roll-back")
+
+
+def test_roll_back(on_call: OnCall) -> None:
+    """The old version cannot read the snapshot, and reads the log."""
+    newer(on_call, "snapshots")
+    (log,) = on_call.deployment.folder.glob("index?*.log")
+    assert poll_until(lambda: "has format version" in log.read_text(), 60.0)
+    on_call.post(*posts(4))
+    on_call.see_the_end("roll-back")
+    assert on_call.came_out() == 4
+
+
+def test_roll_back_behind_another_log(on_call: OnCall) -> None:
+    newer(on_call, "snapshots,log")
+    (name,) = on_call.deployment.processes.keys() - {"worker", "index"}
+    assert on_call.deployment.processes[name].wait(60) == 3
+    assert (
+        f"format version {VERSION + 1}, this program reads {VERSION}"
+        in on_call.deployment.log(name).read_text()
+    )
+    on_call.deployment.kill("worker")
+    on_call.name(
+        SINCE="2024-05-01T12:00:00+08:00", STOPPED=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    )
+    on_call.post(*posts(4))
+    on_call.do("new-cluster")
+    on_call.see_the_end("new-cluster")
+    assert on_call.came_out() == 4
 
 
 @pytest.mark.needs("own broker")
