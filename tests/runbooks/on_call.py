@@ -69,6 +69,7 @@ class OnCall:
         self.posts = 0
         self.words: dict[str, str] = {}
         self.name(FILE=self.deployment.file, STATE=self.deployment.folder / "state")
+        self.name(**{"KAFKA:9092": bootstrap})
         self._programs = folder / "bin"
         self._programs.mkdir()
         self._write_program("twinsieve", f'exec {shlex.quote(sys.executable)} -m twinsieve "$@"')
@@ -89,6 +90,12 @@ class OnCall:
             if role in (each, "both") and (role != "both" or each != "shard"):
                 self.name(**{f"{each.upper()}:8080": f"127.0.0.1:{port}"})
         return process
+
+    def move(self, bootstrap: str) -> None:
+        """From now on, commands, posts and processes are those of another cluster."""
+        self.bootstrap = bootstrap
+        self.name(**{"KAFKA:9092": bootstrap})
+        self.deployment.set("kafka", bootstrap=bootstrap)
 
     def watch(self, port: int) -> None:
         """The Prometheus scrapes this port too."""
@@ -185,7 +192,6 @@ class OnCall:
             "weibo.": f"{app}.",
             "weibo2": f"{app}2",
             "posts": f"{app}.in",
-            "KAFKA:9092": self.bootstrap,
         }
         words = self.words | of_topics
         pattern = "|".join(

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.broker.cluster import PASSWORDS, Cluster, SecureCluster
 from tests.broker.deployment import Deployment, in_thread, poll_until
@@ -512,18 +513,42 @@ def test_broker_upgrade(three_brokers: Cluster, tmp_path: Path) -> None:
         on_call.see_the_end("broker-upgrade")
 
 
-def test_new_cluster(on_call: OnCall) -> None:
-    """On one cluster, where the copied output is the output."""
+@pytest.mark.needs("own broker")
+def test_new_cluster(on_call: OnCall, mortal_broker: Cluster, tmp_path: Path) -> None:
+    """Three of four posts that the old app has not read are copies of what came out of it."""
     well(on_call, "worker", "index")
     for name in ("worker", "index"):
         on_call.deployment.signal(name, signal.SIGTERM)
         on_call.deployment.processes[name].wait(60)
     stopped = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    on_call.name(SINCE="2024-05-01T12:00:00+08:00", STOPPED=stopped)
+    old = tmp_path / "old.yaml"
+    old.write_bytes(on_call.deployment.file.read_bytes())
+    on_call.name(OLD=old, SINCE="2024-05-01T12:00:00+08:00", STOPPED=stopped)
     on_call.post(*posts(4))
-    on_call.do("new-cluster")
-    on_call.see_the_end("new-cluster")
+    for name in ("in", "out"):
+        copy_topic(f"{on_call.deployment.app}.{name}", on_call.bootstrap, mortal_broker.bootstrap)
+    on_call.move(mortal_broker.bootstrap)
+    on_call.follow("new-cluster")
     assert on_call.came_out() == 4
+
+
+def copy_topic(topic: str, source: str, target: str) -> None:
+    """Copy the committed messages of a topic with one partition to another cluster, as MirrorMaker does."""
+    # Its last reference ends it, whatever is on its way.
+    admin = AdminClient({"bootstrap.servers": target})
+    admin.create_topics([NewTopic(topic, 1)])[topic].result(30)
+    consumer = Consumer({"bootstrap.servers": source, "group.id": "copy", "enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    producer = Producer({"bootstrap.servers": target})
+    while (message := consumer.poll(60)) is not None and message.error() is None:
+        _, time_ms = message.timestamp()
+        producer.produce(
+            topic, message.value(), message.key(), 0, timestamp=time_ms, headers=message.headers()
+        )
+    assert message is not None
+    assert message.error().code() == KafkaError._PARTITION_EOF
+    assert producer.flush(60) == 0
+    consumer.close()
 
 
 @pytest.mark.needs("own broker")
