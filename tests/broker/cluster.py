@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.broker.certificates import make_certificates
+from tests.broker.certificates import KEY_PASSWORD, Certificates, make_certificates
 from tests.broker.distribution import class_archive
 from tests.broker.server import Node, free_ports
 from tests.broker.token_endpoint import AUDIENCE, ISSUER, TokenEndpoint
@@ -166,6 +166,34 @@ class SecureCluster(Cluster):
         """Security settings with which that user reaches `secure`; more: in place of these, or beside them."""
         secret = {} if "password_file" in more else {"password": PASSWORDS[user]}
         return {"protocol": "sasl_ssl", "ca_file": str(self.authority), "username": user, **secret, **more}
+
+    def client_files(self, folder: Path, later: Certificates) -> dict[str, object]:
+        """Security settings with which `client` reaches `mutual`, with files of its own in this folder.
+
+        later: of an authority that it trusts too
+        """
+        trusted, shown, key = folder / "ca.pem", folder / "shown.pem", folder / "key-password"
+        trusted.write_bytes(self.authority.read_bytes() + later.authority.read_bytes())
+        shown.write_bytes(self.certificates.client.read_bytes())
+        key.write_text(KEY_PASSWORD)
+        for secret in (shown, key):
+            secret.chmod(0o600)
+        return {
+            "protocol": "ssl",
+            "ca_file": str(trusted),
+            "certificate_file": str(shown),
+            "key_file": str(shown),
+            "key_password_file": str(key),
+        }
+
+    def change_authority(self, new: Certificates) -> None:
+        """Come back with a certificate of another authority, which alone it trusts."""
+        self.authority.write_bytes(new.authority.read_bytes())
+        self.certificates.valid.write_bytes(new.valid.read_bytes())
+        # Not killed: the controller would hold its old session against it for a minute.
+        self.nodes[0].stop()
+        self.nodes[0].start()
+        self.nodes[0].wait_ready()
 
     def start(self, *format_options: str) -> Self:
         return super().start(*format_options, *_users(256, 512))

@@ -147,30 +147,13 @@ def test_certificates_are_replaced_under_load(client: str, tmp_path: Path) -> No
     """The broker comes back with a certificate of another authority, which alone it trusts, so that all have to show
     a new one too."""
     new = make_certificates(tmp_path / "new", "another-ca")
-    trusted, shown, key = tmp_path / "ca.pem", tmp_path / "shown.pem", tmp_path / "key-password"
-    key.write_text(KEY_PASSWORD)
-    key.chmod(0o600)
     with SecureCluster().start() as cluster:
-        old = cluster.certificates
-        trusted.write_bytes(old.authority.read_bytes() + new.authority.read_bytes())
-        shown.write_bytes(old.client.read_bytes())
-        shown.chmod(0o600)
-        security = {
-            "protocol": "ssl",
-            "ca_file": str(trusted),
-            "certificate_file": str(shown),
-            "key_file": str(shown),
-            "key_password_file": str(key),
-        }
+        security = cluster.client_files(tmp_path, new)
+        shown = Path(str(security["certificate_file"]))
         run = Run(cluster, client, cluster.mutual, security)
         try:
             run.goes_on()
-            old.authority.write_bytes(new.authority.read_bytes())
-            old.valid.write_bytes(new.valid.read_bytes())
-            # Not killed: the controller would hold its old session against it for a minute.
-            cluster.nodes[0].stop()
-            cluster.nodes[0].start()
-            cluster.nodes[0].wait_ready()
+            cluster.change_authority(new)
             run.wait(lambda: "certificate" in run.log, "no refusal is said")
             sent = len(run.load.sent_s)
             run.wait(lambda: len(run.load.sent_s) > sent + 5 * _RATE, "nothing is sent")

@@ -18,6 +18,7 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.broker.certificates import make_certificates
 from tests.broker.cluster import PASSWORDS, Cluster, SecureCluster
 from tests.broker.deployment import Deployment, in_thread, poll_until
 from tests.broker.fixtures import _shared, bootstrap, mortal_broker, secure_broker, three_brokers
@@ -560,14 +561,37 @@ def test_expired_secret(secure_broker: SecureCluster, tmp_path: Path) -> None:
     login = secure_broker.login(password_file=str(secret))
     with OnCall(secure_broker.bootstrap, "confluent", tmp_path) as on_call:
         on_call.deployment.create_topics()
-        on_call.name(SECRET=secret, NEW=new)
+        on_call.name(SECRET=secret, NEW=new, **{"KAFKA:9092": secure_broker.secure})
         on_call.deployment.set("kafka", bootstrap=secure_broker.secure, security=login)
         well(on_call, "worker", "index")
         set_password(secure_broker.bootstrap, "admin", "the-new-one")
         try:
-            on_call.follow("expired-secret")
+            replace_secret(on_call, "or its password")
         finally:
             set_password(secure_broker.bootstrap, "admin", PASSWORDS["admin"])
+
+
+@pytest.mark.needs("own broker")
+def test_expired_certificate(tmp_path: Path) -> None:
+    """The broker comes back and trusts another authority alone."""
+    new = make_certificates(tmp_path / "new", "another-ca")
+    with SecureCluster().start() as cluster, OnCall(cluster.bootstrap, "confluent", tmp_path) as on_call:
+        security = cluster.client_files(tmp_path, new)
+        on_call.deployment.create_topics()
+        on_call.name(SECRET=security["key_file"], NEW=new.client, **{"KAFKA:9092": cluster.mutual})
+        on_call.deployment.set("kafka", bootstrap=cluster.mutual, security=security)
+        well(on_call, "worker", "index")
+        cluster.change_authority(new)
+        replace_secret(on_call, "does not accept our TLS certificate")
+
+
+def replace_secret(on_call: OnCall, said: str) -> None:
+    """Follow the page by the row of its table for what is said."""
+    assert f"\n| `{said}` |" in pages.text("expired-secret")
+    on_call.look("expired-secret")
+    assert said in on_call.say("twinsieve topics check -c FILE")
+    on_call.do("expired-secret")
+    on_call.see_the_end("expired-secret")
 
 
 @pytest.mark.needs("own broker")
