@@ -13,6 +13,7 @@ from tests.memory.broker import CrashError
 from tests.model.checker import Truth, check_all_judged, check_complete, check_output, rebuild
 from tests.model.history import Cause
 from tests.model.raw import Raw, Same, check_standing, check_world, missing_texts
+from tests.model.sharding import Sharding
 from tests.twins import HashSieve
 from twinsieve.pipeline.broker.ports import no_hook
 from twinsieve.pipeline.broker.records import AbortableError, FatalError, Partition
@@ -26,18 +27,29 @@ _UNREAD_S = 60.0
 Actions = list[tuple[int, Callable[[], None]]]
 
 
-class Chaos:
-    """One random run. Weights of the actions are such that the deployment makes progress in between."""
+_POSTS_BEFORE_SHARDS = 12
+"""How often posts are written before shards begin to answer."""
 
-    def __init__(self, seed: int, folder: Path, *, moves: bool) -> None:
+
+class Chaos:
+    """One random run. Weights of the actions are such that the deployment makes progress in between.
+
+    moves: operators move offsets and lose input; shards: the index uses the answers of shards
+    """
+
+    def __init__(self, seed: int, folder: Path, *, moves: bool, shards: bool = False) -> None:
         self.random = random.Random(seed)
         self.window = self.random.choice(WINDOWS)
         self.world = self.make_world()
         self.folder = folder
         self.moves = moves
         self.moved = False
-        self.kept = str(folder) if self.random.random() < 0.5 else None
+        self.kept = str(folder) if shards or self.random.random() < 0.5 else None
         self.slots = ["a", "b", "c"][: self.random.randint(1, 3)]
+        self.sharding: Sharding | None = None
+        if shards:
+            self.sharding = Sharding(self.world, self.random, self.window, str(folder), self.random_hook)
+            self.sharding.tend()
         self.begin()
 
     def make_world(self) -> World:
@@ -45,17 +57,24 @@ class Chaos:
         return World(partitions=self.random.randint(1, 4), reader=JSON_READER)
 
     def begin(self) -> None:
-        """One process in each slot."""
+        """One process in each slot. With shards, nothing happens to them before some answer."""
         for slot in self.slots:
             self.start(slot)
+        if self.sharding is not None:
+            for _ in range(_POSTS_BEFORE_SHARDS):
+                self.produce()
+            self.sharding.begin()
 
     def start(self, slot: str) -> Process:
-        return self.world.start(
+        process = self.world.start(
             slot,
             snapshots=self.kept,
             sieve=lambda: HashSieve(self.window),
             hook=self.random_hook(),
         )
+        if self.sharding is not None:
+            self.sharding.equip(process)
+        return process
 
     def random_hook(self) -> Callable[[str], None]:
         """Lets some hundred calls pass, then crashes or fails one; most hooks do nothing at all."""
@@ -94,6 +113,8 @@ class Chaos:
         ]
         if self.moves:
             actions += [(3, self.move), (1, self.trim_input), (1, self.recreate)]
+        if self.sharding is not None:
+            actions += self.sharding.actions()
         return actions
 
     def inputs(self) -> list[Partition]:
@@ -222,6 +243,8 @@ class Chaos:
 
     def finish(self) -> None:
         """The dust settles: one healthy process in each slot."""
+        if self.sharding is not None:
+            self.sharding.finish()
         self.world.clock.sleep(20.0)
         for process in self.world.processes:
             process.hook = no_hook
@@ -240,6 +263,8 @@ class Chaos:
         for slot in self.slots:
             if not any(process.running and process.slot == slot for process in self.world.processes):
                 self.start(slot).hook = no_hook
+        if self.sharding is not None:
+            self.sharding.tend()
 
     def judge(self, *, by_loop: bool = True, same: Same = str) -> tuple[Truth, Counter[str]]:
         """What the record says, and what was excused, by cause; to be asked when the dust has settled.

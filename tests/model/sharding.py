@@ -18,7 +18,6 @@ from unittest.mock import patch
 from tests.driver import APP, INDEX, INDEX_GROUP, LOG, SCHEME, Process, World
 from tests.memory.broker import MemoryBroker
 from tests.memory.log import PartitionLog
-from tests.model.chaos import Actions
 from tests.stored import snapshots_at
 from tests.twins import AtOnce, TinyScheme
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES, NewTopic
@@ -199,7 +198,6 @@ class Sharding:
         """Whether all shards are gone for good."""
         self.answered = 0
         self._patience_s = draw.choice(_PATIENCE_S)
-        self.index_config = replace(INDEX, answers=AnswersConfig(ANSWERS, self._patience_s))
         world.copies_are = Kind.NEAR
         world.cluster.create(NewTopic(ANSWERS, draw.randint(1, 3)))
 
@@ -218,7 +216,12 @@ class Sharding:
         layout = BandLayout(bands=1, rows=1, weak=1)
         return SieveConfig(exact, near, layout=layout, scheme_id=TinyScheme.scheme_id)
 
-    def sieves(self, *, other: bool = False, row_s: float = 0.0) -> Sieves:
+    def equip(self, process: Process, *, other: bool = False, row_s: float = 0.0) -> None:
+        """Let a process use answers. other, row_s: as `_sieves`"""
+        process.index_config = replace(INDEX, answers=AnswersConfig(ANSWERS, self._patience_s))
+        process.sieves = self._sieves(other=other, row_s=row_s)
+
+    def _sieves(self, *, other: bool, row_s: float) -> Sieves:
         """As the service makes them. row_s: time that judging takes for each row"""
         config, sharding = self._config(other=other), self
 
@@ -284,7 +287,7 @@ class Sharding:
         answers = [index.answers for index in indexes if index.answers is not None]
         assert not any(each.unused[Unused.DIFFERS] for each in answers), "shards answered the same otherwise"
 
-    def actions(self) -> Actions:
+    def actions(self) -> list[tuple[int, Callable[[], None]]]:
         """What may happen to shards, beside what may to each process, with weights."""
         return [
             (20, self._work),

@@ -27,7 +27,7 @@ from tests.memory.faults import at_once, never_fails
 from tests.memory.log import Outcome, Transaction
 from tests.model.chaos import ACTIONS, Actions, Chaos
 from tests.model.checker import check_output, check_seeded, rebuild
-from tests.model.sharding import ANSWERS, Sharding, without_threads
+from tests.model.sharding import ANSWERS, without_threads
 from tests.nasty.kinds import Kind
 from tests.nasty.mishaps import refusing_hook, slow_hook, slow_sieve
 from tests.nasty.refusing import accept, produce_refused, refuse
@@ -53,10 +53,6 @@ _OUTPUTS = (OUTPUT, DUPLICATES, DEAD)
 _KEYS = (None, b"k", b"a", b"b", b"key-1", b"a longer key", b"zz")
 _LIMITS = (60, 120, DEFAULT_MESSAGE_BYTES)
 _PADS = (50, 150, 1_000)
-
-
-_POSTS_BEFORE_SHARDS = 12
-"""How often posts are written before shards begin to answer."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +87,7 @@ class NastyChaos(Chaos):
         self.unborn = 0
         self.is_out = False
         self.strangers: list[Stranger] = []
-        self.sharding: Sharding | None = None
-        super().__init__(seed, folder, moves=Kind.MOVES in self.kinds)
+        super().__init__(seed, folder, moves=Kind.MOVES in self.kinds, shards=Kind.SHARDS in self.kinds)
         if Kind.LATE in self.kinds:
             self.world.cluster.faults.append_latency_s = lambda: self.random.choice(_LATENCIES_S)
             self.world.cluster.faults.append_failure = self._append_failure
@@ -112,25 +107,21 @@ class NastyChaos(Chaos):
 
     def begin(self) -> None:
         """An app that is seeded goes live after some more actions, or at once."""
-        if Kind.SHARDS in self.kinds:
-            self.kept = str(self.folder)
-            self.sharding = Sharding(self.world, self.random, self.window, self.kept, self.random_hook)
-            self.sharding.tend()
         if Kind.SEED not in self.kinds:
-            super().begin()
-            if self.sharding is not None:
-                for _ in range(_POSTS_BEFORE_SHARDS):
-                    self.produce()
-                self.stalled = True
-                self.sharding.begin()
-                self.stalled = False
+            self.go_live()
             return
         self.world.cluster.create(NewTopic(SEEDED, self.random.randint(1, 3)))
         for _ in range(self.random.randint(2, 10)):
             self.produce_seeded()
         self.unborn = self.random.choice([0, 10, 30, ACTIONS + 1])
         if not self.unborn:
-            super().begin()
+            self.go_live()
+
+    def go_live(self) -> None:
+        """Nothing stalls a process before shards answer."""
+        self.stalled = True
+        super().begin()
+        self.stalled = False
 
     def act(self) -> None:
         super().act()
@@ -138,7 +129,7 @@ class NastyChaos(Chaos):
         if self.unborn:
             self.unborn -= 1
             if not self.unborn:
-                super().begin()
+                self.go_live()
 
     def revive(self) -> None:
         if self.unborn:
@@ -161,7 +152,7 @@ class NastyChaos(Chaos):
             sieve=lambda: HashSieve(self.window),
         )
         if self.sharding is not None:
-            process.index_config, process.sieves = self.sharding.index_config, self.sharding.sieves()
+            self.sharding.equip(process)
         self.world.processes.append(process)
         self.seeds.append(process)
         process.hook = self.stalling_hook(process)
@@ -196,8 +187,7 @@ class NastyChaos(Chaos):
             ),
         )
         if self.sharding is not None:
-            process.index_config = self.sharding.index_config
-            process.sieves = self.sharding.sieves(other=caseless, row_s=row_s)
+            self.sharding.equip(process, other=caseless, row_s=row_s)
         process.leaves = Kind.DEFECTS in self.kinds and draw() < 0.7
         process.hook = self.stalling_hook(process)
         return process
@@ -273,8 +263,6 @@ class NastyChaos(Chaos):
             ]
         if Kind.UNREADABLE in self.kinds:
             actions += [(3, lambda: self.unreadable.damage(self.input())), (3, self.unreadable.repair)]
-        if self.sharding is not None:
-            actions += self.sharding.actions()
         if Kind.LIMITS in self.kinds:
             actions += [(2, self.set_limit), (4, self.produce_large)]
         return actions
@@ -451,13 +439,13 @@ class NastyChaos(Chaos):
         for stranger in self.strangers:
             stranger.leave()
         self.unreadable.repair()
-        if self.sharding is not None:
-            self.sharding.finish()
         if not self.cut_tail:
             if self.unborn:
                 self.finish_seed()
             super().finish()
             return
+        if self.sharding is not None:
+            self.sharding.finish()
         # What was on record is lost: to stop is right, and so is to go on where nothing is guessed.
         for process in self.world.processes:
             process.hook = lambda _: None
@@ -466,11 +454,6 @@ class NastyChaos(Chaos):
         if self.moved and not self.world.stops:
             self.move_back()
             self.run_until_quiet()
-
-    def tend(self) -> None:
-        super().tend()
-        if self.sharding is not None:
-            self.sharding.tend()
 
     def run_until_quiet(self) -> None:
         """Or until a process refuses to go on."""
