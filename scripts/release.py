@@ -37,6 +37,13 @@ LICENCES = (
 """Those that a program under Apache-2.0 may depend on. The LGPL is of crc32c, which is installed beside it
 and can be replaced, and a choice in marisa-trie."""
 
+VERSIONED = {
+    "docker/Dockerfile": r'image\.version="(.+)"',
+    "deploy/kubernetes/example/kustomization.yaml": r'newTag: "(.+)"',
+    "deploy/kubernetes/example-shards/kustomization.yaml": r'newTag: "(.+)"',
+}
+"""Files with the version of pyproject.toml, and where it stands in them."""
+
 
 def project_version(root: Path) -> str:
     """As pyproject.toml has it."""
@@ -59,6 +66,10 @@ def problems(root: Path) -> list[str]:
             f"CHANGELOG.md begins with {(titles or ['nothing'])[0]!r}: name the version of pyproject.toml "
             f"and the day there, as in '## {version} (2026-01-31)'"
         )
+    for name, pattern in VERSIONED.items():
+        written = re.findall(pattern, (root / name).read_text("utf-8"))
+        if written != [version]:
+            found.append(f"{name} has {written} as version: write {version}, as in pyproject.toml")
     return found
 
 

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from scripts.release import LICENCES, audit, problems, project_version, unknown_licences
+from scripts.release import LICENCES, VERSIONED, audit, problems, project_version, unknown_licences
 
 
 def _checkout(folder: Path, root: Path, changelog: str) -> Path:
-    shutil.copy(root / "pyproject.toml", folder)
+    for name in ("pyproject.toml", *VERSIONED):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(root / name, folder / name)
     (folder / "CHANGELOG.md").write_text(changelog)
     for command in (
         ["init", "-q"],
@@ -39,6 +41,19 @@ def test_another_title_is_refused_with_what_to_write(title: str, root: Path, tmp
     checkout = _checkout(tmp_path, root, f"# Changelog\n\n## {title.format(version=version)}\n")
     (said,) = problems(checkout)
     assert f"## {version} (" in said
+
+
+@pytest.mark.parametrize("name", VERSIONED)
+def test_a_file_with_another_version_is_named(name: str, root: Path, tmp_path: Path) -> None:
+    version = project_version(root)
+    checkout = _checkout(tmp_path, root, f"## {version} (2030-01-31)\n")
+    text = (checkout / name).read_text("utf-8")
+    assert version in text
+    for changed in (text.replace(version, "9.8.7"), text.replace(version, "")):
+        (checkout / name).write_text(changed)
+        _, said = problems(checkout)  # after the one of the files that are not committed
+        assert said.startswith(f"{name} has ")
+        assert version in said
 
 
 def test_a_licence_that_nobody_has_agreed_to_is_named() -> None:
