@@ -162,7 +162,8 @@ dist: $(VENV)/.installed
 	@$(BIN)/python -m scripts.dist $(PYTHONS)
 
 # All files of a release in dist/: those of `make dist`, a bill of materials, licences, and an audit in which a package that could not be
-# audited fails. AUDIT="--vulnerability-service osv" asks another service. Nothing is published.
+# audited fails; and the image, where Docker or Podman answers. AUDIT="--vulnerability-service osv" asks another service. Nothing is
+# published.
 release: $(VENV)/.installed
 	@AUDIT="$(AUDIT)" $(BIN)/python -m scripts.release $(PYTHONS)
 

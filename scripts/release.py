@@ -1,7 +1,9 @@
 """All that a release consists of, in `dist/`: `python -m scripts.release [PYTHON ...]`. It publishes nothing.
 
 First it says what keeps this checkout from being released, all of it. Then the sdist and the wheel are built,
-checked and tried under each Python (scripts/dist.py). Of the packages of the lock file it writes:
+checked and tried under each Python (scripts/dist.py). Where an engine answers (docker, podman), the image
+is built as twinsieve:VERSION and started; else a line says that it was not tried. Of the packages of the lock
+file it writes:
 
   twinsieve-VERSION.cdx.json        a bill of materials (CycloneDX)
   twinsieve-VERSION.licences.json   their licences; one that is not in LICENCES ends the program
@@ -18,6 +20,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -73,6 +76,25 @@ def problems(root: Path) -> list[str]:
     return found
 
 
+def try_image(version: str) -> None:
+    """Build the image and start it, with the first engine that answers. Ends the program if one fails"""
+    answering = [
+        engine
+        for engine in ("docker", "podman")
+        if shutil.which(engine) and subprocess.run([engine, "info"], capture_output=True).returncode == 0
+    ]
+    if not answering:
+        print("no engine answers (docker, podman): the image was not tried", flush=True)
+        return
+    engine = answering[0]
+    tag = f"twinsieve:{version}"
+    said([engine, "build", "--file", "docker/Dockerfile", "--tag", tag, "."])
+    printed = said([engine, "run", "--rm", tag, "--version"]).strip()
+    if printed != f"twinsieve {version}":
+        sys.exit(f"{engine}: image {tag} says {printed!r} of its version")
+    print(f"{engine}: image {tag} works", flush=True)
+
+
 def unknown_licences(listed: Sequence[Mapping[str, str]]) -> list[str]:
     """Packages with a licence that LICENCES does not have. listed: as pip-licenses prints them"""
     return [
@@ -111,6 +133,7 @@ def main() -> None:
             try_out(python, (wheel, sdist), Path(made))
             if python is pythons[0]:
                 describe(tools, Path(made) / "venv/bin/python", report)
+    try_image(version)
     audit(tools / "pip-audit", lock, Path(f"{report}.audit.json"), *shlex.split(os.environ.get("AUDIT", "")))
     print(f"dist/ has release {version}: sign the files and hand them to whoever may publish them")
 

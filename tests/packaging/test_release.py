@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.release import LICENCES, VERSIONED, audit, problems, project_version, unknown_licences
+from scripts.release import LICENCES, VERSIONED, audit, problems, project_version, try_image, unknown_licences
 
 
 def _checkout(folder: Path, root: Path, changelog: str) -> Path:
@@ -54,6 +54,65 @@ def test_a_file_with_another_version_is_named(name: str, root: Path, tmp_path: P
         _, said = problems(checkout)  # after the one of the files that are not committed
         assert said.startswith(f"{name} has ")
         assert version in said
+
+
+_ENGINE = """#!/bin/sh
+echo "${{0##*/}} $@" >> {log}
+case $1 in
+    info) exit {info} ;;
+    build) exit {build} ;;
+    run) echo "twinsieve {version}" ;;
+esac
+"""
+
+
+def _engine(folder: Path, name: str, *, info: int = 0, build: int = 0, version: str = "1.2.3") -> None:
+    script = folder / name
+    script.write_text(_ENGINE.format(log=folder / "log", info=info, build=build, version=version))
+    script.chmod(0o755)
+
+
+def _commands(folder: Path) -> list[str]:
+    return (folder / "log").read_text("utf-8").splitlines()
+
+
+def test_the_image_is_built_and_started_by_the_first_engine_that_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    _engine(tmp_path, "docker", info=1)  # the command without its daemon
+    _engine(tmp_path, "podman")
+    try_image("1.2.3")
+    *_, build, run = _commands(tmp_path)
+    assert build == "podman build --file docker/Dockerfile --tag twinsieve:1.2.3 ."
+    assert run == "podman run --rm twinsieve:1.2.3 --version"
+    assert capsys.readouterr().out == "podman: image twinsieve:1.2.3 works\n"
+
+
+def test_an_image_is_not_tried_where_no_engine_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    for name in ("docker", "podman"):
+        _engine(tmp_path, name, info=1)
+    try_image("1.2.3")
+    assert _commands(tmp_path) == ["docker info", "podman info"]
+    assert "the image was not tried" in capsys.readouterr().out
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    try_image("1.2.3")
+    assert "the image was not tried" in capsys.readouterr().out
+
+
+def test_an_image_that_cannot_be_built_or_is_of_another_version_ends_the_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    _engine(tmp_path, "docker", build=3)
+    with pytest.raises(SystemExit, match=r"docker build .*exit code 3"):
+        try_image("1.2.3")
+    _engine(tmp_path, "docker", version="1.2.2")
+    with pytest.raises(SystemExit, match=r"'twinsieve 1\.2\.2'"):
+        try_image("1.2.3")
 
 
 def test_a_licence_that_nobody_has_agreed_to_is_named() -> None:
