@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -56,11 +57,13 @@ def build(dist: Path) -> tuple[Path, Path]:
     return sdist, wheel
 
 
-def pins(folder: Path) -> Path:
-    """The versions of requirements.lock without hashes: beside files with hashes pip refuses one without."""
-    lines = (ROOT / "requirements.lock").read_text("utf-8").splitlines()
+def pins(folder: Path, lock: str = "requirements.lock") -> Path:
+    """The versions of a lock file as constraints: without hashes, which pip would then want of everything,
+    and without the extras of a package, which pip refuses there."""
+    lines = (ROOT / lock).read_text("utf-8").splitlines()
+    kept = [re.sub(r"\[.*?\]", "", line.rstrip(" \\")) for line in lines if "--hash" not in line]
     path = folder / "pins.txt"
-    path.write_text("\n".join(line.rstrip(" \\") for line in lines if "--hash" not in line) + "\n")
+    path.write_text("\n".join(kept) + "\n")
     return path
 
 

@@ -9,7 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from scripts.release import LICENCES, VERSIONED, audit, problems, project_version, try_image, unknown_licences
+from scripts.dist import pins
+from scripts.release import (
+    LICENCES,
+    VERSIONED,
+    audit,
+    pinned,
+    problems,
+    project_version,
+    try_image,
+    unknown_licences,
+)
 
 
 def _checkout(folder: Path, root: Path, changelog: str) -> Path:
@@ -115,6 +125,47 @@ def test_an_image_that_cannot_be_built_or_is_of_another_version_ends_the_release
         try_image("1.2.3")
 
 
+_LOCK = """\
+a-b[c]==1.0 \\
+    --hash=sha256:01 \\
+    --hash=sha256:02
+numbers==2.4 ; python_full_version < '3.12' \\
+    --hash=sha256:03
+numbers==2.5 ; python_full_version >= '3.12' \\
+    --hash=sha256:04
+tests==3 \\
+    --hash=sha256:05
+"""
+
+
+def test_every_version_of_a_package_is_audited_whatever_python_it_is_for(tmp_path: Path) -> None:
+    first, second = pinned(["a-b", "numbers"], _LOCK)
+    assert first == (
+        "a-b==1.0 \\\n    --hash=sha256:01 \\\n    --hash=sha256:02\nnumbers==2.4 \\\n    --hash=sha256:03\n"
+    )
+    assert second == "numbers==2.5 \\\n    --hash=sha256:04\n"
+    with pytest.raises(SystemExit, match=r"requirements-dev\.lock: d, e; run make lock"):
+        pinned(["a-b", "e", "d"], _LOCK)
+
+
+def test_each_lock_is_audited_into_a_report_of_its_own(tmp_path: Path) -> None:
+    tool = tmp_path / "pip-audit"
+    tool.write_text(
+        '#!/bin/sh\nlock=$2\nwhile [ "$1" != --output ]; do shift; done\n{ cat "$lock"; echo "$3"; } > "$2"\n'
+    )
+    tool.chmod(0o755)
+    audit(tool, ["a==1\n", "a==2\n"], tmp_path / "it-1.0", "--more")
+    assert (tmp_path / "it-1.0.audit.json").read_text() == "a==1\n--more\n"
+    assert (tmp_path / "it-1.0.audit-2.json").read_text() == "a==2\n--more\n"
+
+
+def test_constraints_name_neither_hashes_nor_extras(root: Path, tmp_path: Path) -> None:
+    text = pins(tmp_path, "requirements-dev.lock").read_text("utf-8")
+    assert "\nconfluent-kafka==" in text
+    assert not set("[\\") & set(text)
+    assert "--hash" not in text
+
+
 def test_a_licence_that_nobody_has_agreed_to_is_named() -> None:
     known = [
         {"Name": "a", "Version": "1", "License": "MIT AND (BSD-2-Clause OR LGPL-2.1-or-later)"},
@@ -138,4 +189,4 @@ def test_an_audit_that_finds_or_cannot_say_ends_the_release(
     tool.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 1\n")
     tool.chmod(0o755)
     with pytest.raises(SystemExit, match=r"(?s)--strict.*exit code 1.*" + says.split("(")[0]):
-        audit(tool, tmp_path / "lock", tmp_path / "report")
+        audit(tool, ["a==1\n"], tmp_path / "report")
