@@ -20,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts.dist import tools_of
+from scripts.release import TOOLS
 from tests import debian
 from tests.accuracy import data_sets
 from tests.broker import certificates, distribution
@@ -80,6 +82,15 @@ def _systemd() -> str:
     return _refusal(functools.partial(debian.need, "systemd-analyze", "systemd", "systemd"))
 
 
+def _pip_audit() -> str:
+    try:
+        tools_of("release", *TOOLS)
+        certificates.need_openssl()
+    except (SystemExit, distribution.NoBrokerError) as error:
+        return f"no pip-audit, or no openssl: {str(error).splitlines()[-1]}"
+    return ""
+
+
 def _refusal(prepare: Callable[[], object]) -> str:
     try:
         prepare()
@@ -126,6 +137,7 @@ NEEDS = {
     "console tools": Need(_console_tools, frozenset({"console_tools"}), heavy=True),
     "own broker": Need(_own_broker, frozenset({"mortal_broker", "three_brokers"}), heavy=True),
     "prometheus": Need(_prometheus, frozenset({"promtool", "prometheus"}), heavy=True),
+    "pip-audit": Need(_pip_audit, heavy=True),
     "systemd": Need(_systemd, heavy=True),
     "kubernetes": Need(_kubernetes, heavy=True),
     "real registry": Need(_real_registry, frozenset({"apicurio"}), heavy=True),
