@@ -21,7 +21,7 @@ import marisa_trie
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.machine import best_seconds, machine_line
+from bench.machine import best_seconds, machine_line, memory_mib
 from twinsieve.stages.contract import Window
 from twinsieve.stages.exact.bloom_kernel import contains_batch
 from twinsieve.stages.exact.trie import TierSizes, TrieTiers
@@ -40,10 +40,7 @@ def resident_bytes() -> int:
 
 def peak_bytes() -> int:
     """Largest resident set since the last `reset_peak`."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM"):
-            return int(line.split()[1]) * 1024
-    raise SystemExit("/proc/self/status has no VmHWM")
+    return round(memory_mib("self", "VmHWM") * (1 << 20))
 
 
 def reset_peak() -> None:

@@ -24,7 +24,7 @@ from itertools import islice
 from pathlib import Path
 
 from bench.kafka_throughput import progress
-from bench.machine import cpu_seconds, machine_line
+from bench.machine import cpu_seconds, machine_line, memory_mib
 from bench.peers.programs import fill, make_topic
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import poll_until
@@ -40,12 +40,6 @@ _LIMIT_S = 600.0
 _SEED = 1
 _QUICK_START = Path(__file__).resolve().parents[1] / "config" / "kafka.yaml"
 _PROGRAM = [sys.executable, "-m", "twinsieve"]
-
-
-def _memory_mib(pid: int) -> dict[str, float]:
-    status = Path(f"/proc/{pid}/status").read_text()
-    found = dict(re.findall(r"^(VmRSS|VmHWM):\s+(\d+) kB$", status, re.MULTILINE))
-    return {"now": int(found["VmRSS"]) / 1024, "peak": int(found["VmHWM"]) / 1024}
 
 
 def _page(port: int, path: str) -> str:
@@ -125,7 +119,7 @@ def _sets(*pairs: str) -> list[str]:
 
 
 def _shown(pid: int) -> str:
-    return ", ".join(f"{when} {size:,.0f} MiB" for when, size in _memory_mib(pid).items())
+    return f"now {memory_mib(pid, 'VmRSS'):,.0f} MiB, peak {memory_mib(pid, 'VmHWM'):,.0f} MiB"
 
 
 if __name__ == "__main__":

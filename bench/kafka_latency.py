@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
-from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
+from tests.broker.deployment import Deployment, Findings, Watcher, in_thread, judge, poll_until
 from tests.broker.load import Load
+
+_RATE = 2_000.0
+_SECONDS = 30.0
+_SKIP_S = 10.0
+_SNAPSHOT_EVERY = "5m"
+"""The default of the program."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
-    parser.add_argument("--rate", type=float, default=2_000.0, help="messages a second")
-    parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--skip", type=float, default=10.0, help="seconds that do not count")
-    parser.add_argument("--snapshot-every", default="5m", help="the product's default; each is a pause")
+    parser.add_argument("--rate", type=float, default=_RATE, help="messages a second")
+    parser.add_argument("--seconds", type=float, default=_SECONDS)
+    parser.add_argument("--skip", type=float, default=_SKIP_S, help="seconds that do not count")
+    parser.add_argument("--snapshot-every", default=_SNAPSHOT_EVERY, help="each is a pause")
     parser.add_argument(
         "--processes",
         default="both",
@@ -30,26 +37,44 @@ def main() -> None:
     )
     options = parser.parse_args()
     print(machine_line())
+    found = latency(
+        options.client, options.rate, options.seconds, options.skip, options.snapshot_every, options.processes
+    )
+    print(
+        f"input: {found.messages} generated posts at {options.rate:g} messages/s, 4 partitions, "
+        f"{options.client}, roles {options.processes}, a snapshot every {options.snapshot_every}\n"
+        f"p50 {found.p50_ms:.0f} ms, p99 {found.p99_ms:.0f} ms, "
+        f"slowest {found.worst_s * 1000:.0f} ms, {found.lost} lost, {found.extra} extra"
+    )
+
+
+def latency(
+    client: str,
+    rate: float = _RATE,
+    seconds: float = _SECONDS,
+    skip_s: float = _SKIP_S,
+    snapshot_every: str = _SNAPSHOT_EVERY,
+    processes: str = "both",
+    program: Sequence[str] = (),
+) -> Findings:
+    """One run; times are in its findings.
+
+    rate: messages a second; skip_s: seconds that do not count; processes: `both` or `apart`
+    program: command line of a twinsieve that is not this one
+    """
     with Cluster().start() as cluster:
-        app = f"late-{options.client[:2]}"
-        deployment = Deployment(
-            cluster.bootstrap,
-            options.client,
-            app,
-            snapshot_every=options.snapshot_every,
-        )
+        app = f"late-{client[:2]}"
+        deployment = Deployment(cluster.bootstrap, client, app, snapshot_every=snapshot_every)
         deployment.create_topics()
-        warm = Load(cluster.bootstrap, f"{app}.in", int(options.skip * options.rate), options.rate, seed=2)
-        load = Load(cluster.bootstrap, f"{app}.in", int(options.seconds * options.rate), options.rate, seed=3)
+        warm = Load(cluster.bootstrap, f"{app}.in", int(skip_s * rate), rate, seed=2)
+        load = Load(cluster.bootstrap, f"{app}.in", int(seconds * rate), rate, seed=3)
         watcher = Watcher(cluster.bootstrap, deployment.outputs)
+        roles = {"a": "both", "b": "both"}
+        if processes == "apart":
+            roles = {"index": "index", "a": "worker", "b": "worker"}
         try:
-            if options.processes == "both":
-                deployment.start("a")
-                deployment.start("b")
-            else:
-                deployment.start("index", role="index")
-                deployment.start("a", role="worker")
-                deployment.start("b", role="worker")
+            for member, role in roles.items():
+                deployment.start(member, role, program=program)
             in_thread(watcher.run)
             in_thread(warm.run).join()
             poll_until(lambda: warm.sent_s.keys() <= watcher.seen.keys(), 120.0)
@@ -60,14 +85,7 @@ def main() -> None:
             time.sleep(0.3)
             for place in warm.sent_s:
                 watcher.seen.pop(place, None)
-            found = judge(load, watcher, deployment.outputs[0])
-            print(
-                f"input: {found.messages} generated posts at {options.rate:g} messages/s, 4 partitions, "
-                f"{options.client}, roles {options.processes}, "
-                f"a snapshot every {options.snapshot_every}\n"
-                f"p50 {found.p50_ms:.0f} ms, p99 {found.p99_ms:.0f} ms, "
-                f"slowest {found.worst_s * 1000:.0f} ms, {found.lost} lost, {found.extra} extra"
-            )
+            return judge(load, watcher, deployment.outputs[0])
         finally:
             watcher.stop.set()
             deployment.close()

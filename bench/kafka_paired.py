@@ -1,47 +1,26 @@
-"""Kafka throughput and latency of two checkouts, measured in turn: five pairs, every ratio printed.
+"""Kafka throughput, memory and latency of two checkouts, measured in turn: five pairs, every ratio printed.
 
     python -m bench.kafka_paired OLD NEW [--client confluent] [--pairs 5] [--messages N]
 
-OLD, NEW: folders of checkouts, each with its installation in `.venv`. Each is measured by its own
-`bench.kafka_throughput` and `bench.kafka_latency`, with their defaults; `--messages`: of the throughput runs
-that count. One uncounted throughput run of each compiles the kernels. The machine's speed drifts, so quote
-the median ratio; above 1 the new one is better.
+OLD, NEW: folders of checkouts, each with its installation in `.venv`. `bench.kafka_throughput` and
+`bench.kafka_latency` run the programs of both; settings are written as this checkout knows them.
+`--messages`: of the throughput runs that count. One uncounted throughput run of each compiles the kernels.
+The machine's speed drifts, so quote the median ratio; above 1 the new one is better.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
-import subprocess
 import sys
 from pathlib import Path
 from statistics import median
 
+from bench.kafka_latency import latency
+from bench.kafka_throughput import MESSAGES, Throughput, throughput
 from bench.machine import machine_line
+from tests.broker.deployment import Findings
 
-_RATE = re.compile(r"([\d,]+) messages/s")
-_LATENCY = re.compile(r"p50 (\d+) ms, p99 (\d+) ms")
-_SOUND = re.compile(r"\b0 lost, 0 extra\b")
-
-
-def run(checkout: Path, bench: str, client: str, *more: str) -> str:
-    """What a bench of a checkout prints; ends the program where it fails."""
-    command = [checkout / ".venv/bin/python", "-m", f"bench.{bench}", "--client", client, *more]
-    done: subprocess.CompletedProcess[str] = subprocess.run(
-        command, cwd=checkout, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        sys.exit(f"{checkout}: {' '.join(map(str, command[1:]))}: exit code {done.returncode}\n{done.stderr}")
-    return done.stdout
-
-
-def measured(pattern: re.Pattern[str], said: str) -> list[float]:
-    """The last numbers of this kind in what was printed."""
-    found = pattern.findall(said)
-    if not found:
-        sys.exit(f"no {pattern.pattern!r} in:\n{said}")
-    last = found[-1]
-    return [float(number.replace(",", "")) for number in ([last] if isinstance(last, str) else last)]
+_LIMIT_S = 300.0
 
 
 def main() -> None:
@@ -51,35 +30,37 @@ def main() -> None:
     parser.add_argument("new", type=Path)
     parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--messages", help="default: that of bench.kafka_throughput")
+    parser.add_argument("--messages", type=int, default=MESSAGES)
     given = parser.parse_args()
-    checkouts = {"old": given.old.absolute(), "new": given.new.absolute()}
-    size = ["--messages", given.messages] if given.messages else []
-    print(f"{machine_line()}\n{' '.join([given.client, *size])}", flush=True)
-    for checkout in checkouts.values():
-        run(checkout, "kafka_throughput", given.client)
-    ratios: dict[str, list[float]] = {"throughput": [], "p50": [], "p99": []}
+    programs = {
+        label: [str(checkout.absolute() / ".venv/bin/twinsieve")]
+        for label, checkout in (("old", given.old), ("new", given.new))
+    }
+    print(f"{machine_line()}\n{given.client}, {given.messages} messages", flush=True)
+    for program in programs.values():
+        throughput(given.client, MESSAGES, None, _LIMIT_S, program=program)
+    ratios: dict[str, list[float]] = {"throughput": [], "memory": [], "p50": [], "p99": []}
     for pair in range(1, given.pairs + 1):
         order = ("old", "new") if pair % 2 else ("new", "old")
-        rates, times = {}, {}
+        runs: dict[str, Throughput] = {}
+        times: dict[str, Findings] = {}
         for label in order:
-            said = run(checkouts[label], "kafka_throughput", given.client, *size)
-            rates[label] = measured(_RATE, said)[0]
+            runs[label] = throughput(given.client, given.messages, None, _LIMIT_S, program=programs[label])
         for label in order:
-            said = run(checkouts[label], "kafka_latency", given.client)
-            if not _SOUND.search(said):
-                sys.exit(f"{label}: {said}")
-            times[label] = measured(_LATENCY, said)
-        ratios["throughput"].append(rates["new"] / rates["old"])
-        for place, name in enumerate(("p50", "p99")):
-            ratios[name].append(times["old"][place] / times["new"][place])
-        shown = ", ".join(
-            f"{label} {rates[label]:,.0f}/s p50 {times[label][0]:.0f} ms p99 {times[label][1]:.0f} ms"
-            for label in ("old", "new")
-        )
-        print(
-            f"pair {pair}: {shown}; " + ", ".join(f"{name} {each[-1]:.2f}" for name, each in ratios.items())
-        )
+            times[label] = latency(given.client, program=programs[label])
+            if times[label].lost or times[label].extra:
+                sys.exit(f"{label}: {times[label]}")
+        old, new = times["old"], times["new"]
+        ratios["throughput"].append(runs["new"].rate / runs["old"].rate)
+        ratios["memory"].append(runs["old"].peak_mib / runs["new"].peak_mib)
+        ratios["p50"].append(old.p50_ms / new.p50_ms)
+        ratios["p99"].append(old.p99_ms / new.p99_ms)
+        for label in ("old", "new"):
+            print(
+                f"pair {pair}, {label}: {runs[label].said}; "
+                f"p50 {times[label].p50_ms:.0f} ms, p99 {times[label].p99_ms:.0f} ms"
+            )
+        print(f"pair {pair}: " + ", ".join(f"{name} {each[-1]:.2f}" for name, each in ratios.items()))
         sys.stdout.flush()
     print("median: " + ", ".join(f"{name} {median(each):.3f}" for name, each in ratios.items()))
 

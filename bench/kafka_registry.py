@@ -31,10 +31,10 @@ def main() -> None:
     ratios: dict[str, list[float]] = {encoding: [] for encoding in _ENCODINGS}
     with OwnRegistry() as registry:
         for pair in range(1, given.pairs + 1):
-            plain, said = throughput(given.client, given.messages, None, _LIMIT_S)
-            print(f"{pair}, json: {said}", flush=True)
+            plain = throughput(given.client, given.messages, None, _LIMIT_S)
+            print(f"{pair}, json: {plain.said}", flush=True)
             for encoding in _ENCODINGS:
-                rate, said = throughput(
+                run = throughput(
                     given.client,
                     given.messages,
                     None,
@@ -42,8 +42,8 @@ def main() -> None:
                     settings(registry, encoding),
                     writer(registry, encoding),
                 )
-                ratios[encoding].append(rate / plain)
-                print(f"{pair}, {encoding}: {said}; {ratios[encoding][-1]:.2f} × json", flush=True)
+                ratios[encoding].append(run.rate / plain.rate)
+                print(f"{pair}, {encoding}: {run.said}; {ratios[encoding][-1]:.2f} × json", flush=True)
     print("median: " + ", ".join(f"{encoding} {median(found):.2f} ×" for encoding, found in ratios.items()))
 
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import re
 import signal
 import statistics
 import tempfile
@@ -38,7 +37,7 @@ from typing import NamedTuple
 import orjson
 
 from bench.kafka_throughput import progress
-from bench.machine import cpu_seconds, machine_line
+from bench.machine import cpu_seconds, machine_line, memory_mib
 from bench.scraped import metric
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
@@ -172,9 +171,7 @@ class App:
         return {name: cpu_seconds(process.pid) for name, process in self.deployment.processes.items()}
 
     def _index_mib(self) -> float:
-        status = Path(f"/proc/{self.deployment.processes['index'].pid}/status").read_text()
-        (found,) = re.findall(r"^RssAnon:\s+(\d+) kB$", status, re.MULTILINE)
-        return int(found) / 1024
+        return memory_mib(self.deployment.processes["index"].pid, "RssAnon")
 
     def answer_bytes(self) -> float:
         """Bytes of all answers of the shards that run."""

@@ -9,16 +9,26 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from bench.machine import machine_line
+from bench.machine import machine_line, memory_mib
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
 from tests.broker.load import PARTITIONS, Load
+
+MESSAGES = 200_000
+
+
+class Throughput(NamedTuple):
+    """rate: messages a second; peak_mib: VmHWM of all processes; said: all there is to say of the run"""
+
+    rate: float
+    peak_mib: float
+    said: str
 
 
 def throughput(
@@ -28,10 +38,11 @@ def throughput(
     limit_s: float,
     source: Mapping[str, Any] | None = None,
     write: Callable[[bytes], bytes] = bytes,
-) -> tuple[float, str]:
-    """Messages a second, and all that is to be said of the run.
+    program: Sequence[str] = (),
+) -> Throughput:
+    """One run. source: settings of the input; write: makes the message of a post in JSON
 
-    source: settings of the input; write: makes the message of a post in JSON
+    program: command line of a twinsieve that is not this one
     """
     with Cluster().start() as cluster:
         app = f"bench-{client[:2]}"
@@ -42,9 +53,9 @@ def throughput(
         watcher = Watcher(cluster.bootstrap, deployment.outputs)
         try:
             start = time.monotonic()
-            deployment.start("index", role="index")
-            deployment.start("a", role="worker")
-            deployment.start("b", role="worker")
+            deployment.start("index", role="index", program=program)
+            deployment.start("a", role="worker", program=program)
+            deployment.start("b", role="worker", program=program)
             seen = progress(cluster.bootstrap, f"{app}.workers", f"{app}.in", messages, limit_s)
             (first_s, before), (last_s, done) = seen[0], seen[-1]
             in_thread(watcher.run)
@@ -52,13 +63,15 @@ def throughput(
             found = judge(load, watcher, deployment.outputs[0])
             took = last_s - first_s
             rate = (done - before) / took
-            return rate, (
+            peak_mib = sum(memory_mib(process.pid, "VmHWM") for process in deployment.processes.values())
+            said = (
                 f"{client}: {rate:,.0f} messages/s ({took:.1f} s; first after "
                 f"{first_s - start:.1f} s, last after {last_s - start:.1f} s from process start)"
-                f"{'' if finished else ' NOT FINISHED'}; "
+                f"{'' if finished else ' NOT FINISHED'}, at most {peak_mib:,.0f} MiB; "
                 f"{found.lost} lost, {found.extra} extra, {found.orphans} orphans, "
                 f"{found.disorder} out of order"
             )
+            return Throughput(rate, peak_mib, said)
         finally:
             watcher.stop.set()
             deployment.close()
@@ -67,13 +80,13 @@ def throughput(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
-    parser.add_argument("--messages", type=int, default=200_000)
+    parser.add_argument("--messages", type=int, default=MESSAGES)
     parser.add_argument("--posts", type=Path, help="real posts, gzipped JSON lines")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds")
     options = parser.parse_args()
     what = "generated posts" if options.posts is None else f"posts of {options.posts.name}"
     print(f"{machine_line()}\ninput: {options.messages} {what}, 4 partitions")
-    print(throughput(options.client, options.messages, options.posts, options.limit)[1])
+    print(throughput(options.client, options.messages, options.posts, options.limit).said)
 
 
 def progress(

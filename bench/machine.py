@@ -46,6 +46,12 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS_S
 
 
+def memory_mib(pid: int | str, line: str) -> float:
+    """Memory of a process that lives. pid: or `self`; line: of proc(5), /proc/pid/status, such as RssAnon"""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next(int(found.split()[1]) / 1024 for found in status.splitlines() if found.startswith(f"{line}:"))
+
+
 def best_seconds(call: Callable[[], object], runs: int) -> float:
     """Least time of several runs; noise of a shared machine only ever adds."""
     times = []

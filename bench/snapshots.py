@@ -30,7 +30,7 @@ import numpy as np
 import orjson
 from fsspec.implementations.local import LocalFileSystem
 
-from bench.machine import machine_line
+from bench.machine import machine_line, memory_mib
 from twinsieve.pipeline.saved.journal import Journal
 from twinsieve.pipeline.saved.manifest import StateFile, decode_files
 from twinsieve.pipeline.saved.saved_files import SavedFiles
@@ -47,10 +47,7 @@ _MIB = 1 << 20
 
 def anonymous_bytes() -> int:
     """Anonymous memory of this process that is resident (RssAnon)."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024
-    raise OSError("this system does not tell anonymous memory")
+    return round(memory_mib("self", "RssAnon") * _MIB)
 
 
 class Peak:
