@@ -128,7 +128,7 @@ class SegmentWriter:
     def _hold(self, held: _Held) -> None:
         self._held.append(held)
         self.being_written.pop(held.first, None)
-        while not self._held[0].owner.is_wanted(self._held[0].end):
+        while self._held and not self._held[0].owner.is_wanted(self._held[0].end):
             self._held.pop(0).drop()
 
     def wait(self) -> None:
@@ -154,6 +154,7 @@ class SegmentWriter:
                 self._is_closed,
                 self._storage.signing.hashes,
             )
+            bring_in(self.thread, file.stream, written.needed, self._is_closed)
             listed = self._listed(file, written.size, written.digest, sealed.first, sealed.end)
             if self.holds_back:
                 give = partial(self._give_name, owner, file, listed)
@@ -161,7 +162,6 @@ class SegmentWriter:
             else:
                 file.finish()
                 owner.note(file, listed)
-            bring_in(self.thread, file.stream, written.needed, self._is_closed)
         except Exception as error:
             if file is not None:
                 file.discard()

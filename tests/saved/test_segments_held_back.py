@@ -51,6 +51,21 @@ def test_segments_that_the_window_has_passed_are_not_held(life: Life, posts: Bat
     assert not files_of(life.storage)
 
 
+def test_a_segment_that_the_window_passes_before_it_is_in_a_file_is_not_held(
+    life: Life, posts: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+    life.journal.segments.report = lines.append
+    judged(life, posts, 450)
+    assert life.journal.segments._held
+    monkeypatch.setattr(life.journal, "_window", 0)
+    expected = table(BatchSieve(CONFIG).judge(posts))
+    assert judged(life, posts, 200) == expected[450:650]
+    assert not life.journal.segments._held
+    assert not lines
+    assert not files_of(life.storage)
+
+
 def test_what_was_held_back_is_in_the_next_state(life: Life, posts: Batch) -> None:
     expected = table(BatchSieve(CONFIG).judge(posts))
     judged(life, posts, 450)
