@@ -57,7 +57,7 @@ class OnCall:
         **deployment: object,
     ) -> None:
         self._alerts = alerts
-        self._ports: list[int] = []
+        self._ports: dict[str, int] = {}
         self.deployment = Deployment(
             bootstrap,
             client,
@@ -82,10 +82,11 @@ class OnCall:
         self, role: str, member: str = "", sets: Sequence[str] = (), program: Sequence[str] = ()
     ) -> subprocess.Popen[bytes]:
         """Start a process; pages then call it by its role. program: its command line, if it is another one"""
-        (port,) = free_ports(1)
+        name = member or role
+        port = self._ports.get(name) or free_ports(1)[0]
         listen = f"127.0.0.1:{port}"
-        process = self.deployment.start(member or role, role, listen=listen, program=program, sets=sets)
-        self.watch(port)
+        process = self.deployment.start(name, role, listen=listen, program=program, sets=sets)
+        self.watch(port, name)
         for each in ("worker", "index", "shard"):
             if role in (each, "both") and (role != "both" or each != "shard"):
                 self.name(**{f"{each.upper()}:8080": f"127.0.0.1:{port}"})
@@ -97,11 +98,11 @@ class OnCall:
         self.name(**{"KAFKA:9092": bootstrap})
         self.deployment.set("kafka", bootstrap=bootstrap)
 
-    def watch(self, port: int) -> None:
-        """The Prometheus scrapes this port too."""
-        self._ports.append(port)
+    def watch(self, port: int, name: str) -> None:
+        """The Prometheus scrapes this port too. name: of the process"""
+        self._ports[name] = port
         if self._alerts is not None:
-            self._alerts.scrape(self._ports)
+            self._alerts.scrape(self._ports.values())
 
     def post(self, *texts: str, partition: int = 0) -> None:
         """Write posts to the input, in one partition."""
@@ -170,7 +171,9 @@ class OnCall:
                 words = shlex.split(line)
                 role = words[words.index("--role") + 1] if "--role" in words else "both"
                 sets = [words[at + 1] for at, word in enumerate(words) if word == "--set"]
-                self.start(role, member=f"{role}{time.monotonic_ns()}", sets=sets)
+                before = self.deployment.processes.get(role)
+                has_ended = before is not None and before.poll() is not None
+                self.start(role, member=role if has_ended else f"{role}{time.monotonic_ns()}", sets=sets)
                 continue
             deadline_s = time.monotonic() + _DEADLINE_S
             while not self._shows(said := self.say(line), command.shows):

@@ -231,7 +231,7 @@ def test_one_name_on_two_clusters(on_call: OnCall, mortal_broker: Cluster) -> No
     try:
         other.create_topics()
         on_call.name(PID=other.start("other", "both", listen=f"127.0.0.1:{port}").pid)
-        on_call.watch(port)
+        on_call.watch(port, "other")
         on_call.follow("two-indexes")
     finally:
         other.close()
@@ -453,8 +453,11 @@ def test_settings_differ(on_call: OnCall) -> None:
     on_call.follow("settings-differ")
 
 
+@watched
 def test_ends_at_each_start(on_call: OnCall) -> None:
-    on_call.delete("decisions", "verdicts")
+    well(on_call, "both")
+    on_call.deployment.kill("both")
+    on_call.delete("dead")
     assert on_call.start("both").wait(60) == 3
     on_call.follow("ends-at-each-start")
 
