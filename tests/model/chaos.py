@@ -63,7 +63,7 @@ class Chaos:
         if self.sharding is not None:
             for _ in range(_POSTS_BEFORE_SHARDS):
                 self.produce()
-            self.sharding.begin()
+            self.sharding.begin(self.revive)
 
     def start(self, slot: str) -> Process:
         process = self.world.start(

@@ -1,23 +1,28 @@
 """Shards of a random run, and what goes wrong with them: killed, frozen, ended, two of one name, one of other
-settings, a store that is away or hangs, answers that are lost or damaged.
+settings, a store that is away or hangs, files that are missing or cut, manifests of others, a full disk, answers that
+are lost, damaged or forged.
 
 The near window of such a run is a real one with segments of a few messages, and knows equal texts only, as `HashSieve`.
 """
 
 from __future__ import annotations
 
+import errno
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from io import BytesIO
 from typing import Any, BinaryIO
 from unittest.mock import patch
 
 from tests.driver import APP, INDEX, INDEX_GROUP, LOG, SCHEME, Process, World
 from tests.memory.broker import MemoryBroker
 from tests.memory.log import PartitionLog
+from tests.model.test_mixed_versions import resealed
+from tests.shared_store import PROTOCOL
 from tests.stored import snapshots_at
 from tests.twins import AtOnce, TinyScheme
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES, NewTopic
@@ -27,11 +32,21 @@ from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Fatal
 from twinsieve.pipeline.index.config import AnswersConfig
 from twinsieve.pipeline.index.segment_answers import Unused
 from twinsieve.pipeline.index.snapshot_writer import Sieves
-from twinsieve.pipeline.saved import journal, segment_files, segment_writer
+from twinsieve.pipeline.saved import journal, saved_files, segment_files, segment_writer
+from twinsieve.pipeline.saved.storage import Storage
 from twinsieve.pipeline.shards.config import ShardConfig
 from twinsieve.pipeline.shards.holdings import HeldSnapshots, Holdings
 from twinsieve.pipeline.shards.shard import JOB, Shard
-from twinsieve.pipeline.wire.segment_answers import SegmentPart, decode_answers, encode_answers
+from twinsieve.pipeline.wire.block import decode_block
+from twinsieve.pipeline.wire.frame import SEGMENTS_VERSION, checksum_of
+from twinsieve.pipeline.wire.segment_answers import _NOTHING as NOTHING
+from twinsieve.pipeline.wire.segment_answers import (
+    AnswersRecord,
+    BlockAnswer,
+    SegmentPart,
+    decode_answers,
+    encode_answers,
+)
 from twinsieve.stages.contract import (
     BandLayout,
     Batch,
@@ -54,7 +69,8 @@ _SEGMENTS = (3, 5, 10)
 _PATIENCE_S = (1.0, 4.0, 10.0)
 _GRACE_S = (2.0, 10.0, 60.0)
 _FROZEN_S = (1.0, 7.0, 20.0, 60.0)
-_STORES = (*["quick"] * 5, "late", "away", "hung")
+_STORES = (*["quick"] * 12, "late", "away", "hung", "missing", "cut", "full", "foreign")
+"""foreign: its manifests are of another scheme; the others: as `_faulty`"""
 _MEMORY = (0, 20_000, 1 << 30)
 _UNDISTURBED = 150
 """Rounds of all processes, at most, before anything happens to them."""
@@ -99,7 +115,7 @@ class _Store(Executor):
 class _Call(Future[Any]):
     """A call to the store, made once it answers."""
 
-    def __init__(self, store: _Store, call: Callable[[], Any]) -> None:
+    def __init__(self, store: _Store, call: partial[Any]) -> None:
         super().__init__()
         self._store = store
         self._call = call
@@ -110,9 +126,39 @@ class _Call(Future[Any]):
         return self._left < 0 and self._store.state != "hung"
 
     def result(self, timeout: float | None = None) -> Any:
-        if self._store.state == "away":
+        state = self._store.state
+        if state == "away":
             raise OSError("the store is away")
-        return self._call()
+        if state == "foreign" and isinstance(held := self._call.func.__self__, HeldSnapshots):
+            return getattr(held._replace(scheme=bytes(16)), self._call.func.__name__)(*self._call.args)
+        with _faulty(state):
+            return self._call()
+
+
+@contextmanager
+def _faulty(state: str) -> Iterator[None]:
+    """What one shard finds. missing: a sweep took the files of segments; cut: these have no ends; full: the disk
+    takes no copy of them"""
+    opened = Storage.open
+
+    def open_file(storage: Storage, name: str) -> BinaryIO:
+        stream = opened(storage, name)
+        if not name.endswith(".segment"):
+            return stream
+        with stream:
+            if state == "missing":
+                raise FileNotFoundError(name)
+            return BytesIO(stream.read()[:-1])
+
+    def full(_folder: str) -> BinaryIO:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with ExitStack() as stack:
+        if state == "full":
+            stack.enter_context(patch.object(saved_files, "scratch_file", full))
+        elif state in ("missing", "cut"):
+            stack.enter_context(patch.object(Storage, "open", open_file))
+        yield
 
 
 @dataclass
@@ -167,6 +213,13 @@ class ShardProcess(Process):
         with suppress(BrokerError):
             if self._shard is not None:
                 self._shard.close(leaves=True)
+
+
+def _changed(record: AnswersRecord, change: Callable[[BlockAnswer], BlockAnswer]) -> AnswersRecord:
+    """The record with other blocks."""
+    return replace(
+        record, parts=[SegmentPart(one, list(map(change, blocks))) for one, blocks in record.parts]
+    )
 
 
 class Sharding:
@@ -263,7 +316,8 @@ class Sharding:
         process = ShardProcess(
             self._world,
             slot,
-            snapshots=self._folder,
+            # Only what is not in a local folder is copied, and needs scratch space.
+            snapshots=draw.choice((self._folder, f"{PROTOCOL}://{self._folder}")),
             shard_config=config,
             reader=reader,
             store=_Store(draw.choice(_STORES)),
@@ -298,16 +352,22 @@ class Sharding:
             (1, self._end),
             (3, self._disturb_store),
             (2, self._trim),
-            (4, self._spoil),
+            (3, self._spoil),
+            (3, self._forge),
             (1, self._grow),
             (1, self._rebalance),
         ]
 
-    def begin(self) -> None:
-        """Let the app come so far that shards answer. Else few would, as processes are killed all the time."""
+    def begin(self, revive: Callable[[], None]) -> None:
+        """Let the app come so far that shards answer. Else few would, as processes are killed all the time.
+
+        revive: starts a process in a slot without one
+        """
         for _ in range(_UNDISTURBED):
             if any(log.end for log in self._logs()):
                 return
+            revive()
+            self._revive()
             self._work()
 
     def _work(self) -> None:
@@ -362,36 +422,61 @@ class Sharding:
         for log in self._logs():
             log.trim(self._draw.randint(log.beginning, log.end))
 
-    def _spoil(self) -> None:
-        """Somebody writes answers again, damaged, or of another log, question, segment or block."""
-        held = [entry.value for log in self._logs() for _, entry in log.visible() if entry.value]
+    def _values(self) -> list[bytes]:
+        return [entry.value for log in self._logs() for _, entry in log.visible() if entry.value]
+
+    def _write(self, values: Iterable[bytes]) -> None:
+        """Somebody writes to the topic of the answers."""
         written = Messages()
-        for value in self._draw.sample(held, min(len(held), self._draw.randint(1, 20))):
-            for spoiled in self._spoiled(value):
-                written.add(None, spoiled)
-        at = Partition(ANSWERS, self._draw.randrange(len(self._logs())))
+        for value in values:
+            written.add(None, value)
         if len(written):
+            at = Partition(ANSWERS, self._draw.randrange(len(self._logs())))
             self._world.cluster.write(at, written)
 
-    def _spoiled(self, value: bytes) -> list[bytes]:
-        try:
-            record = decode_answers(SCHEME, value, ANSWERS)
-        except StateError:
-            return [value]
-        parts, other, far = record.parts, self._draw.randbytes(16), self._draw.randint(1, 3)
-        changed = self._draw.choice([
-            record,
+    def _spoil(self) -> None:
+        """Somebody writes answers again: as they were, damaged, or as those of something else."""
+        values = self._values()
+        for value in self._draw.sample(values, min(len(values), self._draw.randint(1, 20))):
+            if self._draw.random() < 0.2:
+                far = self._draw.randint(1, 3)
+                self._write([value[: self._draw.randrange(len(value))] + self._draw.randbytes(far)])
+                continue
+            with suppress(StateError):
+                record = decode_answers(SCHEME, value, ANSWERS)
+                self._write([value, self._draw.choice(self._unfit(record))])
+
+    def _forge(self) -> None:
+        """Somebody says before shards do that no segment has anything for blocks that are not judged."""
+        committed = self._world.cluster.group(INDEX_GROUP).offsets.get(LOG)
+        low = committed.offset if committed is not None else 0
+        blocks: list[BlockAnswer] = []
+        for offset, entry in self._world.cluster.log(LOG).visible():
+            with suppress(StateError):
+                data = entry.value or b""
+                rows = len(decode_block(data, SCHEME, str(LOG)).batch)
+                blocks += [BlockAnswer(offset, checksum_of(data), rows, NOTHING)] if offset >= low else []
+        with suppress(StateError):
+            for value in self._values()[-1:] if blocks else ():
+                record = decode_answers(SCHEME, value, ANSWERS)
+                parts = [SegmentPart(one, blocks) for one, _ in record.parts]
+                self._write(self._unfit(replace(record, parts=parts)))
+
+    def _unfit(self, record: AnswersRecord) -> list[bytes]:
+        """The record as one of another version, log, question or segment, and as one of other blocks."""
+        draw, other = self._draw, self._draw.randbytes(16)
+        far = draw.randint(1, 3)
+        foreign = [SegmentPart(one._replace(digest=other), blocks) for one, blocks in record.parts]
+        changed = [
             replace(record, log_id=other),
             replace(record, question=other),
-            replace(record, parts=[SegmentPart(one._replace(digest=other), blocks) for one, blocks in parts]),
-            replace(record, parts=[
-                SegmentPart(one, [block._replace(offset=block.offset + far) for block in blocks])
-                for one, blocks in parts
-            ]),
-        ])  # fmt: skip
-        if self._draw.random() < 0.2:
-            return [value[: self._draw.randrange(len(value))] + self._draw.randbytes(far)]
-        return encode_answers(SCHEME, changed, DEFAULT_MESSAGE_BYTES)
+            replace(record, parts=foreign),
+            _changed(record, lambda block: block._replace(offset=block.offset + far)),
+            _changed(record, lambda block: block._replace(checksum=draw.getrandbits(32))),
+        ]
+        encoded = [encode_answers(SCHEME, each, DEFAULT_MESSAGE_BYTES) for each in (record, *changed)]
+        encoded[0] = [resealed(value, SEGMENTS_VERSION + 1) for value in encoded[0]]
+        return [value for values in draw.sample(encoded, len(encoded)) for value in values]
 
     def _grow(self) -> None:
         self._world.cluster.add_partitions(ANSWERS, min(4, len(self._logs()) + 1))

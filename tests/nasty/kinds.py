@@ -89,4 +89,5 @@ class Kind(StrEnum):
 
     SHARDS = "shards"
     """A near window in segments, for which shards answer: they are killed, freeze and end, two have one name or one has
-    other settings, their store is away or hangs, answers are lost, doubled or damaged."""
+    other settings, their store is away or hangs, its files are missing, cut or of others, their disk is full, answers are
+    lost, doubled, damaged or forged."""

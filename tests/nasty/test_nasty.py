@@ -16,3 +16,8 @@ _SEEDS = (1, 2, 3, 9, 10, 11, 12, 13, 14, 16)
 @pytest.mark.parametrize("seed", _SEEDS)
 def test_nothing_is_lost_extra_or_stuck_and_nobody_stops_for_nothing(seed: int, tmp_path: Path) -> None:
     run(seed, tmp_path, list(Kind))
+
+
+def test_runs_with_shards_judge_rows_with_their_answers(tmp_path: Path) -> None:
+    """Else they would show nothing of shards."""
+    assert any(run(seed, tmp_path / str(seed), [Kind.SHARDS]).answered for seed in (1, 2, 3))
