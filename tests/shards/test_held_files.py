@@ -242,3 +242,18 @@ def test_a_copy_whose_file_is_swept_meanwhile_is_given_up(
     assert not before & now
     assert set(shard.holdings.held) == now
     assert shard.answered == len(now)
+
+
+def test_a_file_that_no_snapshot_names_is_not_used(app: App) -> None:
+    """It may be swept at any time."""
+    named = set(app.sealed())
+    app.judge(6)
+    files = {path.name for path in Path(app.life.storage.folder).glob("*.segment")}
+    assert files - {file.name for file in app.snapshots().newest(app.log_id)[2]}
+    shard = app.shard()
+    app.ask(1)
+    app.turn(shard, seconds=20.0)
+    assert set(app.answers()) == named
+    app.save()
+    app.turn(shard, seconds=8.0)
+    assert set(app.answers()) > named
