@@ -5,7 +5,8 @@ second process in their slot, processes that join and leave, kill -9 and restart
 --shards the same for shards. A killed process is started again at once, as a supervisor would. The
 checker knows nothing of how twinsieve works:
 every input message must come out exactly once, in order, dropped ones for a leader that came out.
-Exit code 1 unless 0 lost, 0 extra, 0 stuck, at the rate asked for and with a p99 within its limit.
+Exit code 1 unless 0 lost, 0 extra, 0 stuck, at the rate asked for and with a p99 within its limit; with
+--shards also if no row was judged with an answer.
 In brackets: the slowest message sent from a trouble to the next.
 The p99 counts from the send, so also the time in which there is no broker; it is given without that as well.
 """

@@ -252,6 +252,7 @@ class Findings:
     """lost: never came out; extra: came out twice; orphans: dropped for a leader that was not kept.
 
     timed: those of the messages that the times are of
+    answered: rows (times segments) that were judged with answers of shards; None: there are no shards
     """
 
     messages: int
@@ -265,6 +266,7 @@ class Findings:
     p99_ms: float
     worst_s: float
     gap_s: float
+    answered: float | None = None
 
     @property
     def good(self) -> bool:

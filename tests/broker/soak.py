@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from tests.broker.cluster import Cluster
@@ -262,6 +263,7 @@ def soak(
         if groups is not None:
             said.append(f"limit {limit_bytes >> 20} MiB, {groups.killed} processes killed for their memory")
         if trouble.counts is not None:
+            found = replace(found, answered=trouble.counts.answered)
             said.append(str(trouble.counts))
         if trouble.away:
             said.append(_without_absence(trouble.away, load, watcher, start_s))
@@ -300,6 +302,8 @@ def shortcomings(found: Findings, due: float, max_s: float) -> list[str]:
     said = []
     if found.timed < LOADED * due:
         said.append(f"only {found.timed} messages of {due:.0f} were sent: a slower load was measured")
+    if found.answered == 0:
+        said.append("no row was judged with an answer of a shard: an app without shards was measured")
     if found.p99_ms > max_s * 1000:
         said.append(f"p99 {found.p99_ms / 1000:.1f} s is above {max_s:g} s")
     return said

@@ -14,8 +14,13 @@ _PAUSE_S = 1.5
 """Between two troubles: as many of them in a short time as can be, the next before the last is over."""
 
 
-def lose_and_double_nothing(client: str, seconds: float, posts: Path | None = None) -> None:
-    found, done = soak(client, seconds=seconds, rate=_RATE, seed=1, pause_s=_PAUSE_S, posts=posts, hard=True)
+def lose_and_double_nothing(
+    client: str, seconds: float, posts: Path | None = None, *, shards: int = 0
+) -> None:
+    found, done = soak(
+        client, seconds=seconds, rate=_RATE, seed=1, pause_s=_PAUSE_S, posts=posts, hard=True, shards=shards
+    )
+    assert found.answered != 0, f"no shard answered after {done}"
     assert found.good, f"{found} after {done}"
     # Less than `make soak` asks for: here other tests have one of the two cores.
     assert found.timed >= seconds * _RATE * 2 / 3
@@ -31,3 +36,9 @@ def test_killed_frozen_and_joining_processes_lose_and_double_nothing(client: str
 @pytest.mark.needs("own broker")
 def test_killed_frozen_and_joining_processes_lose_and_double_no_real_post(data_dir: Path) -> None:
     lose_and_double_nothing("confluent", 8.0, WEIBO.texts)
+
+
+@pytest.mark.minutes
+@pytest.mark.needs("own broker")
+def test_killed_frozen_and_joining_processes_with_shards_lose_and_double_nothing(client: str) -> None:
+    lose_and_double_nothing(client, 20.0, shards=2)
