@@ -26,7 +26,7 @@ from tests import debian
 from tests.accuracy import data_sets
 from tests.broker import certificates, distribution
 from tests.debian import MissingError
-from tests.deploy import manifests, prometheus
+from tests.deploy import manifests, prometheus, rights
 from tests.pages.distribution import need_chromium
 from tests.registry import apicurio
 
@@ -99,6 +99,10 @@ def _refusal(prepare: Callable[[], object]) -> str:
     return ""
 
 
+def _restricted() -> str:
+    return _root() or rights.refusal(12_345)
+
+
 def _root() -> str:
     return "" if os.geteuid() == 0 else "only root may give files away"
 
@@ -133,6 +137,7 @@ NEEDS = {
     "ipv6": Need(_ipv6),
     "posts": Need(_posts, frozenset({"data_dir"}), heavy=True),
     "root": Need(_root, frozenset({"stranger"})),
+    "restricted": Need(_restricted, heavy=True),
     "broker": Need(_broker, frozenset({"bootstrap"}), heavy=True),
     "console tools": Need(_console_tools, frozenset({"console_tools"}), heavy=True),
     "own broker": Need(_own_broker, frozenset({"mortal_broker", "three_brokers"}), heavy=True),
