@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
@@ -20,7 +21,7 @@ from tests.broker.distribution import TOOLS, tools_path
 from tests.broker.server import free_ports
 from tests.broker.worlds import fresh, read_all
 from tests.deploy.scraping import Prometheus
-from tests.runbooks.pages import Command, alert_of, commands
+from tests.runbooks.pages import Command, alert_of, commands, questions
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -132,10 +133,23 @@ class OnCall:
         finally:
             broker.close()
 
-    def look(self, name: str) -> None:
-        """Run what a page says to look at, once its alert fires; each must say what stands there."""
+    def look(self, name: str, *, by_tree: bool = False) -> None:
+        """Run what a page says to look at, once its alert fires; each must say what stands there.
+
+        by_tree: then the decision tree for "nothing comes out" has to lead to this page
+        """
         self._wait_for_alert(name, fires=True)
         self._run(commands(name, "Look"))
+        if by_tree:
+            assert name in self.find_page()
+
+    def find_page(self) -> list[str]:
+        """The pages to which the decision tree for "nothing comes out" leads now."""
+        say = functools.cache(self.say)
+        for question in questions():
+            if all(self._filled(each) in say(asked.line) for asked in question.asked for each in asked.shows):
+                return question.leads_to
+        return ["no answer is yes"]
 
     def do(self, name: str) -> None:
         """Run what a page says to do."""
@@ -158,9 +172,9 @@ class OnCall:
         assert poll_until(lambda: (alert in server.firing()) == fires, limit_s), (alert, server.firing())
         print(f"{alert} {'fires' if fires else 'is off'} after {time.monotonic() - began_s:.0f} s")
 
-    def follow(self, name: str) -> None:
-        """The whole page."""
-        self.look(name)
+    def follow(self, name: str, *, by_tree: bool = False) -> None:
+        """The whole page. by_tree: as in `look`"""
+        self.look(name, by_tree=by_tree)
         self.do(name)
         self.see_the_end(name)
 

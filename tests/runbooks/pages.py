@@ -20,6 +20,17 @@ class Command:
     shows: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A step of the decision tree. The answer is yes if its commands show what stands behind them.
+
+    leads_to: pages for a yes
+    """
+
+    asked: list[Command]
+    leads_to: list[str]
+
+
 def names() -> list[str]:
     """Every page but the list of them, without its ending."""
     return sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != "README")
@@ -35,8 +46,21 @@ def headings(name: str) -> list[str]:
 
 def commands(name: str, section: str) -> list[Command]:
     """The commands of a section, in order."""
-    found = text(name).partition(f"\n## {section}\n")[2].partition("\n## ")[0]
-    blocks = re.findall(r"^ *```console\n(.*?)^ *```$", found, re.MULTILINE | re.DOTALL)
+    return _commands_in(_section(name, section))
+
+
+def questions() -> list[Question]:
+    """The decision tree for "nothing comes out", in order."""
+    steps = re.split(r"^\d+\. ", _section("README", "Nothing comes out: which page?"), flags=re.MULTILINE)[1:]
+    return [Question(_commands_in(step), re.findall(r"\]\(([\w-]+)\.md\)", step)) for step in steps]
+
+
+def _section(name: str, title: str) -> str:
+    return text(name).partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def _commands_in(section: str) -> list[Command]:
+    blocks = re.findall(r"^ *```console\n(.*?)^ *```$", section, re.MULTILINE | re.DOTALL)
     lines = [line.strip() for block in blocks for line in block.splitlines()]
     starts = [number for number, line in enumerate(lines) if line.startswith("$ ")]
     ends = [*starts, len(lines)][1:]

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,9 +31,12 @@ from tests.broker.worlds import fresh
 from tests.deploy import prometheus as distribution
 from tests.deploy.played import rules
 from tests.deploy.scraping import Prometheus, scraping
+from tests.registry import posts as registry_posts
+from tests.registry.own_registry import OwnRegistry
 from tests.runbooks import pages
 from tests.runbooks.on_call import OnCall
 from twinsieve.pipeline.wire.frame import VERSION
+from twinsieve.pipeline.worker.waiting import WaitReason
 
 __all__ = ["_shared", "bootstrap", "mortal_broker", "secure_broker", "three_brokers"]
 
@@ -107,15 +110,17 @@ def well(on_call: OnCall, *roles: str, program: Sequence[str] = ()) -> None:
 
 
 @contextmanager
-def comes_in(on_call: OnCall, partition: int) -> Iterator[None]:
-    """A post a second, while the block runs."""
+def comes_in(
+    on_call: OnCall, partition: int = 0, make: Callable[[int], str] = lambda number: posts(1, number)[0]
+) -> Iterator[None]:
+    """A post a second, while the block runs. make: the post with this number"""
     over = threading.Event()
 
     def post() -> None:
-        for first in itertools.count(1_000_000):
+        for number in itertools.count(1_000_000):
             if over.wait(1.0):
                 return
-            on_call.post(*posts(1, first), partition=partition)
+            on_call.post(make(number), partition=partition)
 
     poster = in_thread(post)
     try:
@@ -143,7 +148,7 @@ def test_gone(on_call: OnCall) -> None:
     well(on_call, "worker", "index")
     on_call.deployment.kill("worker")
     on_call.deployment.kill("index")
-    on_call.follow("gone")
+    on_call.follow("gone", by_tree=True)
 
 
 @watched
@@ -153,20 +158,74 @@ def test_nothing_comes_out(on_call: OnCall) -> None:
     on_call.name(PID=frozen.pid)
     os.killpg(frozen.pid, signal.SIGSTOP)
     on_call.post(*posts(2, first=3))
-    on_call.follow("nothing-comes-out")
+    on_call.follow("nothing-comes-out", by_tree=True)
     assert poll_until(lambda: on_call.came_out() == on_call.posts, 60.0)
+
+
+def open_transaction(on_call: OnCall, topic: str) -> None:
+    """A producer opens a transaction in a topic of the app, named without it, and dies."""
+    command = [sys.executable, "-c", _OPENS, on_call.bootstrap, f"{on_call.deployment.app}.{topic}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as producer:
+        assert producer.stdout is not None
+        assert producer.stdout.readline() == b"open\n"
+        producer.kill()
+
+
+@pytest.mark.parametrize(
+    ("page", "make"),
+    [
+        ("open-transaction", lambda number: posts(1, number)[0]),
+        ("drop-rate-jumps", lambda _: posts(1)[0]),
+        ("dead-letters", lambda _: '{"message": "今天武汉下雨了，大家出门记得带伞"}'),
+    ],
+)
+def test_the_tree_leads_by_what_grows(on_call: OnCall, page: str, make: Callable[[int], str]) -> None:
+    well(on_call, "worker", "index")
+    if page == "open-transaction":
+        open_transaction(on_call, "out")
+    with comes_in(on_call, make=make):
+        assert on_call.find_page() == [page]
+
+
+def test_the_tree_leads_to_a_token_endpoint_that_is_away(on_call: OnCall, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("of the client")
+    secret.chmod(0o600)
+    (port,) = free_ports(1)
+    security = {
+        "protocol": "sasl_plaintext",
+        "mechanism": "oauthbearer",
+        "username": "client",
+        "password_file": str(secret),
+        "token_endpoint": f"http://127.0.0.1:{port}/token",
+    }
+    on_call.deployment.set("kafka", security=security)
+    on_call.start("both")
+    assert poll_until(lambda: "token endpoint" in on_call.say("curl -s http://WORKER:8080/readyz"), 60.0)
+    assert on_call.find_page() == ["expired-secret"]
+
+
+def test_the_tree_leads_to_a_registry_that_is_away(on_call: OnCall) -> None:
+    with OwnRegistry() as registry:
+        registry.status = 503
+        on_call.deployment.set("input", **registry_posts.settings(registry, "avro"))
+        on_call.start("worker")
+        on_call.start("index")
+        assert poll_until(lambda: "live 1.0" in on_call.say("curl -s http://INDEX:8080/metrics"), 60.0)
+        message = registry_posts.writer(registry, "avro")(b'{"id": "1", "text": "", "created_at": ""}')
+        on_call.post(message.decode("latin-1"))
+        assert poll_until(lambda: "schema registry" in on_call.say("curl -s http://WORKER:8080/readyz"), 60.0)
+        assert on_call.find_page() == ["half-comes-out"]
+        said = on_call.say("curl -s http://WORKER:8080/metrics")
+        assert f'twinsieve_waiting_partitions{{reason="{WaitReason.FAILED}"}} 1.0' in said
 
 
 @watched
 def test_open_transaction(on_call: OnCall) -> None:
     well(on_call, "worker", "index")
-    command = [sys.executable, "-c", _OPENS, on_call.bootstrap, f"{on_call.deployment.app}.in"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as producer:
-        assert producer.stdout is not None
-        assert producer.stdout.readline() == b"open\n"
-        producer.kill()
+    open_transaction(on_call, "in")
     on_call.post('{"text": "behind the open transaction"}')
-    on_call.look("open-transaction")
+    on_call.look("open-transaction", by_tree=True)
     # The transaction's first message stands between what `well` posted and the last post.
     on_call.name(OFFSET=on_call.posts - 1)
     assert on_call.came_out() == on_call.posts - 1
@@ -181,7 +240,7 @@ def test_half_comes_out(on_call: OnCall) -> None:
     # Too large for the dead letter topic, also compressed.
     on_call.post("{" + random.Random(1).randbytes(500).hex())
     on_call.name(PID=on_call.deployment.processes["worker"].pid)
-    on_call.follow("half-comes-out")
+    on_call.follow("half-comes-out", by_tree=True)
 
 
 @pytest.mark.minutes
@@ -208,7 +267,7 @@ def test_behind(on_call: OnCall) -> None:
 @watched
 def test_no_index(on_call: OnCall) -> None:
     lose_index(on_call, *posts(2))
-    on_call.follow("no-index")
+    on_call.follow("no-index", by_tree=True)
 
 
 def test_two_indexes(on_call: OnCall) -> None:
@@ -246,7 +305,7 @@ def test_broker_unreachable(mortal_broker: Cluster, tmp_path: Path, alerts: Prom
         (node,) = mortal_broker.nodes
         node.kill()
         try:
-            on_call.look("broker-unreachable")
+            on_call.look("broker-unreachable", by_tree=True)
         finally:
             node.start()
             node.wait_ready()
@@ -272,7 +331,7 @@ def test_foreign_consumer(on_call: OnCall) -> None:
     command = [sys.executable, "-c", _JOINS, on_call.bootstrap, f"{app}.workers", f"{app}.in"]
     with subprocess.Popen(command) as stranger:
         on_call.name(PID=stranger.pid)
-        on_call.look("foreign-consumer")
+        on_call.look("foreign-consumer", by_tree=True)
         on_call.do("foreign-consumer")
         on_call.see_the_end("foreign-consumer")
 
@@ -432,7 +491,7 @@ def test_slower_than_its_input(on_call: OnCall) -> None:
     on_call.deployment.set("kafka", poll_messages=10, pending_messages=10)
     well(on_call, "worker", "index")
     on_call.post(*posts(40_000, first=3))
-    on_call.look("behind")
+    on_call.look("behind", by_tree=True)
     on_call.deployment.set("kafka", poll_messages=10_000, pending_messages=50_000)
     on_call.deployment.kill("worker")
     on_call.do("behind")
@@ -593,6 +652,7 @@ def replace_secret(on_call: OnCall, said: str) -> None:
     assert f"\n| `{said}` |" in pages.text("expired-secret")
     on_call.look("expired-secret")
     assert said in on_call.say("twinsieve topics check -c FILE")
+    assert on_call.find_page() == ["broker-unreachable"]
     on_call.do("expired-secret")
     on_call.see_the_end("expired-secret")
 
