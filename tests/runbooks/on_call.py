@@ -35,7 +35,9 @@ _FIRES_S = 120.0
 _LASTS_S = {"SettingsDiffer": 15 * 60.0}
 """How long a state lasts before it is no change that is on its way."""
 _CLEARS_S = 180.0
-_COUNTED_S = dict.fromkeys(("MessagesLost", "SnapshotsFail", "DeadLetters", "ForeignConsumer"), 10 * 60.0)
+_COUNTED_S = dict.fromkeys(
+    ("MessagesLost", "SnapshotsFail", "DeadLetters", "ForeignConsumer", "Restarts"), 10 * 60.0
+)
 """What happened within this time is counted, so the alert stays on for as long after the last event."""
 
 

@@ -130,6 +130,24 @@ def comes_in(
         poster.join(60.0)
 
 
+@contextmanager
+def starts_again(on_call: OnCall, role: str) -> Iterator[None]:
+    """A supervisor starts a process again whenever it ends, while the block runs."""
+    over = threading.Event()
+
+    def supervise() -> None:
+        while not over.wait(1.0):
+            on_call.start(role).wait()
+
+    supervisor = in_thread(supervise)
+    try:
+        yield
+    finally:
+        over.set()
+        on_call.deployment.kill(role)
+        supervisor.join(60.0)
+
+
 def test_every_page_has_the_same_parts_and_every_alert_names_its_page() -> None:
     for name in pages.names():
         assert pages.headings(name) == list(pages.SECTIONS), name
@@ -518,7 +536,10 @@ def test_ends_at_each_start(on_call: OnCall) -> None:
     on_call.deployment.kill("both")
     on_call.delete("dead")
     assert on_call.start("both").wait(60) == 3
-    on_call.follow("ends-at-each-start")
+    with starts_again(on_call, "both"):
+        on_call.look("ends-at-each-start")
+    on_call.do("ends-at-each-start")
+    on_call.see_the_end("ends-at-each-start")
 
 
 def newer(on_call: OnCall, formats: str) -> None:
