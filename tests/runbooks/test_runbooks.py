@@ -205,6 +205,13 @@ def test_the_tree_leads_by_what_grows(on_call: OnCall, page: str, make: Callable
         assert on_call.find_page() == [page]
 
 
+def test_the_tree_leads_to_a_backlog(on_call: OnCall) -> None:
+    on_call.deployment.set("kafka", poll_messages=10, pending_messages=10)
+    well(on_call, "worker", "index")
+    on_call.post(*posts(40_000, first=3))
+    assert on_call.find_page() == ["behind"]
+
+
 def test_the_tree_leads_to_a_token_endpoint_that_is_away(on_call: OnCall, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("of the client")
@@ -509,7 +516,7 @@ def test_slower_than_its_input(on_call: OnCall) -> None:
     on_call.deployment.set("kafka", poll_messages=10, pending_messages=10)
     well(on_call, "worker", "index")
     on_call.post(*posts(40_000, first=3))
-    on_call.look("behind", by_tree=True)
+    on_call.look("behind")
     on_call.deployment.set("kafka", poll_messages=10_000, pending_messages=50_000)
     on_call.deployment.kill("worker")
     on_call.do("behind")
