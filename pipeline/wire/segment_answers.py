@@ -137,7 +137,7 @@ def _encode(scheme: bytes, record: AnswersRecord) -> bytes:
         firsts,
         [len(part.blocks) for part in parts],
     ]
-    answers = [_NOTHING if block.answer is None else block.answer for block in blocks]
+    answers = [NOTHING if block.answer is None else block.answer for block in blocks]
     gaps = [np.diff(each, prepend=first) for each, first in zip(offsets, firsts, strict=True)]
     per_block: list[ArrayLike] = [
         np.concatenate([*gaps, _NO_ROWS]),
@@ -157,7 +157,7 @@ def _encode(scheme: bytes, record: AnswersRecord) -> bytes:
         each = [getattr(answer, column) for answer in answers]
         if column.endswith("kept"):
             each = [kept - first for kept, first in zip(each, of_blocks, strict=True)]
-        columns.append(np.concatenate([getattr(_NOTHING, column), *each]).astype(dtype))
+        columns.append(np.concatenate([getattr(NOTHING, column), *each]).astype(dtype))
     return seal(What.ANSWERS, scheme, head + name + pack_section(columns, compress=True))
 
 
@@ -258,13 +258,13 @@ def _contradicts(where: str) -> NoReturn:
 
 def _native(taken: list[Array], firsts: NDArray[np.int64], counts: NDArray[np.int64]) -> Answer:
     """The columns of all blocks, as an answer has them. firsts: of the segment of each block"""
-    dtypes = [column.dtype for column in _NOTHING]
+    dtypes = [column.dtype for column in NOTHING]
     answer = Answer._make(column.astype(dtype) for column, dtype in zip(taken, dtypes, strict=True))
     entries, copies = np.repeat(firsts, counts[0]), np.repeat(firsts, counts[1])
     return answer._replace(kept=answer.kept + entries, copy_kept=answer.copy_kept + copies)
 
 
-_NOTHING = Answer._make(
+NOTHING = Answer._make(
     np.zeros(0, dtype)
     for dtype in ("i4", "i8", "i8", "i8", "i4", "i4", "u1", "i4", "i8", "i8", "i8", "?", "i4")
 )

@@ -39,8 +39,8 @@ from twinsieve.pipeline.shards.holdings import HeldSnapshots, Holdings
 from twinsieve.pipeline.shards.shard import JOB, Shard
 from twinsieve.pipeline.wire.block import decode_block
 from twinsieve.pipeline.wire.frame import SEGMENTS_VERSION, checksum_of
-from twinsieve.pipeline.wire.segment_answers import _NOTHING as NOTHING
 from twinsieve.pipeline.wire.segment_answers import (
+    NOTHING,
     AnswersRecord,
     BlockAnswer,
     SegmentPart,

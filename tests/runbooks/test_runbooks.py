@@ -515,7 +515,7 @@ def test_memory_is_nearly_used(on_call: OnCall) -> None:
 def test_slower_than_its_input(on_call: OnCall) -> None:
     on_call.deployment.set("kafka", poll_messages=10, pending_messages=10)
     well(on_call, "worker", "index")
-    on_call.post(*posts(40_000, first=3))
+    on_call.post(*posts(80_000, first=3))
     on_call.look("behind")
     on_call.deployment.set("kafka", poll_messages=10_000, pending_messages=50_000)
     on_call.deployment.kill("worker")
