@@ -55,8 +55,7 @@ tests: $(VENV)/.installed-dev
 heavy: $(VENV)/.installed-dev
 	$(BIN)/pytest -m "heavy and not minutes" $(HEAVY_ARGS)
 
-# The tests that take minutes of a core each: brokers that die one after the other, a short soak, a short outage, input that takes memory,
-# an unpacked sdist, every pair of crashes.
+# The tests that take minutes of a core each (docs/TESTING.md).
 long: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2 -m minutes -o faulthandler_timeout=1800
 

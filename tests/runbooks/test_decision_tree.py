@@ -20,6 +20,7 @@ from twinsieve.pipeline.worker.waiting import WaitReason
 __all__ = ["_shared", "alerts", "bootstrap", "on_call"]
 
 
+@pytest.mark.minutes
 @pytest.mark.parametrize(
     ("page", "make"),
     [
