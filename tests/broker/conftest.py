@@ -15,6 +15,10 @@ from tests.broker.worlds import KafkaWorld, MemoryWorld, World
 __all__ = ["_shared", "bootstrap", "mortal_broker", "secure_broker", "three_brokers"]
 
 CLIENTS = ("kafka-python", "confluent")
+long_with_confluent = pytest.mark.parametrize(
+    "client", ["kafka-python", pytest.param("confluent", marks=pytest.mark.minutes)], indirect=True
+)
+"""A test of this program beside a broker more than of a client, and a long one."""
 _WORLDS = ["memory", *(pytest.param(name, marks=pytest.mark.needs("broker")) for name in CLIENTS)]
 _HARMED = ["memory", *(pytest.param(name, marks=pytest.mark.needs("own broker")) for name in CLIENTS)]
 

@@ -19,6 +19,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from tests.broker.cluster import SecureCluster
+from tests.broker.conftest import long_with_confluent
 from tests.broker.grants import allow, set_password
 from tests.broker.groups import shares
 from tests.broker.services import POSTS, origins, value_of, written_settings
@@ -198,6 +199,7 @@ def tenant(secure_broker: SecureCluster, client: str, tmp_path: Path) -> Iterato
     made.close()
 
 
+@long_with_confluent
 def test_a_user_with_the_printed_rights_seeds_resets_and_runs(tenant: Tenant) -> None:
     tenant.grant_printed()
     tenant.grant_old()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.cluster import Cluster
+from tests.broker.conftest import long_with_confluent
 from tests.broker.server import Node
 from tests.broker.services import Service, settings_for, value_of, wait_for
 from tests.broker.worlds import fresh, until_done
@@ -88,6 +89,7 @@ def cluster() -> Iterator[Cluster]:
         yield made
 
 
+@long_with_confluent
 @pytest.mark.needs("own broker")
 def test_a_newer_state_folder_drops_nothing_after_a_cluster_is_restored_from_a_backup(
     cluster: Cluster, client: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
