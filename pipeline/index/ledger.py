@@ -464,8 +464,9 @@ def ledger_from_bytes(data: bytes, where: str) -> Ledger:
             key, book = _book(entry, len(ledger.topics))
             for _ in range(entry["open"]):
                 rows, position = decode_columns(OpenRows, memoryview(data), position, where)
-                _check_open(rows, book.open, len(ledger.topics))
+                _check_open(rows, len(ledger.topics))
                 book.open.add(rows)
+            _check_apart(book.open)
             ledger.books[key] = book
         if position != len(data):
             raise ValueError(f"{len(data) - position} bytes too many")
@@ -506,11 +507,10 @@ def _book(entry: dict[str, Any], topics: int) -> tuple[tuple[int, int], Book]:
     return key, book
 
 
-def _check_open(rows: OpenRows, before: OpenVerdicts, topics: int) -> None:
-    """Check verdicts that come next into a book. topics: how many there are. raises: ValueError"""
+def _check_open(rows: OpenRows, topics: int) -> None:
+    """Check a chunk of verdicts of a book. topics: how many there are. raises: ValueError"""
     offsets, verdicts = rows.offsets, rows.verdicts
-    later = before.chunks[-1].offsets[-1] if before else -1
-    ascend = len(offsets) and later < offsets[0] and (offsets[1:] > offsets[:-1]).all()
+    ascend = len(offsets) and offsets[0] >= 0 and (offsets[1:] > offsets[:-1]).all()
     if (
         not ascend
         or offsets[-1] >= MAX_OFFSETS
@@ -521,3 +521,12 @@ def _check_open(rows: OpenRows, before: OpenVerdicts, topics: int) -> None:
         number >= topics for number in topic_numbers(np.concatenate((verdicts.leaders, verdicts.apart_from)))
     ):
         raise ValueError("an open verdict names a topic that is not there")
+
+
+def _check_apart(verdicts: OpenVerdicts) -> None:
+    """Check that no offset is in two chunks. One chunk may lie inside another: its messages were passed over,
+    and judged again. raises: ValueError"""
+    if verdicts:
+        offsets = np.sort(np.concatenate([chunk.offsets for chunk in verdicts.chunks]))
+        if (offsets[1:] == offsets[:-1]).any():
+            raise ValueError("a message has two open verdicts")

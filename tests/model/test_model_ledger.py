@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from twinsieve.pipeline.index.ledger import Ledger, ledger_from_bytes, ledger_to_bytes
+from twinsieve.pipeline.index.ledger import Book, Ledger, NumberedTopic, ledger_from_bytes, ledger_to_bytes
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts, Ranges
 from twinsieve.pipeline.wire.block import Block, BlockFlag
 from twinsieve.pipeline.wire.ruling import Result
 from twinsieve.stages.contract import Kind
+from twinsieve.stages.errors import StateError
 
 spans = st.tuples(st.integers(0, 40), st.integers(0, 12)).map(lambda span: (span[0], span[0] + span[1]))
 
@@ -59,6 +61,15 @@ def test_open_verdicts_equal_a_dict(steps: list[tuple[bool, tuple[int, int]]], a
             rows.offsets[:] = new
             opened.add(rows)
             plain.update(dict.fromkeys(new, number))
+    check_open(opened, plain, asked)
+    ledger = Ledger()
+    ledger.topics.append(NumberedTopic(bytes(16), "in"))
+    ledger.books[0, 0] = Book(open=opened)
+    check_open(ledger_from_bytes(ledger_to_bytes(ledger), "here").books[0, 0].open, plain, asked)
+
+
+def check_open(opened: OpenVerdicts, plain: dict[int, int], asked: set[int]) -> None:
+    """The verdicts at these offsets, and their number."""
     wanted = sorted(asked)
     found, verdicts = opened.find(np.array(wanted, np.int64))
     assert found.tolist() == [offset in plain for offset in wanted]
@@ -104,6 +115,18 @@ def test_only_the_last_session_that_began_is_answered() -> None:
     assert take(ledger, ask(1, 0, 5)) is Result.SUPERSEDED
     assert take(ledger, ask(2, 0, 5)) is Result.JUDGED
     assert take(ledger, replace(ask(2, 5, 9), number=1)) is Result.SUPERSEDED
+
+
+def test_a_message_with_two_open_verdicts_is_damage() -> None:
+    ledger = Ledger()
+    ledger.topics.append(NumberedTopic(bytes(16), "in"))
+    book = ledger.books[0, 0] = Book()
+    for offsets in ([1, 4, 7], [2, 4]):
+        rows = OpenRows.blank(len(offsets), fill={"kinds": Kind.EXACT})
+        rows.offsets[:] = offsets
+        book.open.add(rows)
+    with pytest.raises(StateError, match="a message has two open verdicts"):
+        ledger_from_bytes(ledger_to_bytes(ledger), "here")
 
 
 def test_a_ledger_survives_its_bytes() -> None:
