@@ -460,10 +460,14 @@ class Sharding:
             for value in self._values()[-1:] if blocks else ():
                 record = decode_answers(SCHEME, value, ANSWERS)
                 parts = [SegmentPart(one, blocks) for one, _ in record.parts]
-                self._write(self._unfit(replace(record, parts=parts)))
+                self._write(self._unfit(replace(record, parts=parts), shifts=False))
 
-    def _unfit(self, record: AnswersRecord) -> list[bytes]:
-        """The record as one of another version, log, question or segment, and as one of other blocks."""
+    def _unfit(self, record: AnswersRecord, *, shifts: bool = True) -> list[bytes]:
+        """The record as one of another version, log, question or segment, and as one of other blocks.
+
+        shifts: also with the checksums of these blocks at other offsets. Two that are made of different answers
+            would then differ, and tell of a shard that answers otherwise
+        """
         draw, other = self._draw, self._draw.randbytes(16)
         far = draw.randint(1, 3)
         foreign = [SegmentPart(one._replace(digest=other), blocks) for one, blocks in record.parts]
@@ -471,9 +475,10 @@ class Sharding:
             replace(record, log_id=other),
             replace(record, question=other),
             replace(record, parts=foreign),
-            _changed(record, lambda block: block._replace(offset=block.offset + far)),
             _changed(record, lambda block: block._replace(checksum=draw.getrandbits(32))),
         ]
+        if shifts:
+            changed.append(_changed(record, lambda block: block._replace(offset=block.offset + far)))
         encoded = [encode_answers(SCHEME, each, DEFAULT_MESSAGE_BYTES) for each in (record, *changed)]
         encoded[0] = [resealed(value, SEGMENTS_VERSION + 1) for value in encoded[0]]
         return [value for values in draw.sample(encoded, len(encoded)) for value in values]
