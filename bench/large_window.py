@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.machine import machine_line
+from bench.machine import machine_line, memory_mib
 from bench.recall_by_age import layout_of
 from twinsieve.pipeline.saved.segment_files import ScratchSegments
 from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
@@ -100,12 +100,6 @@ def posted(messages: int, layout: BandLayout, seed: int) -> Iterator[Posted]:
 def _send(queue: Queue[Any], messages: int, layout: BandLayout, seed: int) -> None:
     for each in posted(messages, layout, seed):
         queue.put(each)
-
-
-def status_mib(name: str) -> float:
-    """A line of /proc/self/status in MiB, such as RssAnon."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:"))
 
 
 def read_mib() -> float:
@@ -230,7 +224,7 @@ def main() -> None:
         verdicts = steps.judge(given.batch)
         recall.note(given, verdicts.kinds, stats.kept)
         stats = sieve.stats()
-        anonymous = status_mib("RssAnon")
+        anonymous = memory_mib("self", "RssAnon")
         most = max(most, anonymous)
         if measuring and not quiet:
             measuring = False
@@ -245,7 +239,7 @@ def main() -> None:
                     *(f"{each:.2f}" for each in steps.micros),
                     stats.segments,
                     f"{anonymous:,.0f}",
-                    f"{status_mib('RssFile'):,.0f}",
+                    f"{memory_mib('self', 'RssFile'):,.0f}",
                     f"{max(hot, default=0):.0f}",
                     f"{held:.0f}",
                     f"{read_mib():,.0f}",

@@ -26,8 +26,8 @@ from typing import Any, ClassVar
 
 from fsspec.implementations.local import LocalFileSystem
 
-from bench.large_window import posted, status_mib
-from bench.machine import machine_line
+from bench.large_window import posted
+from bench.machine import machine_line, memory_mib
 from bench.shards import sealed_by
 from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
@@ -113,7 +113,7 @@ class _Memory:
     """
 
     def __enter__(self) -> _Memory:
-        self._before = status_mib("RssAnon")
+        self._before = memory_mib("self", "RssAnon")
         self.most = self.now = 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
@@ -126,7 +126,7 @@ class _Memory:
 
     def _look(self) -> None:
         while not self._ended.wait(_LOOK_S):
-            self.now = status_mib("RssAnon") - self._before
+            self.now = memory_mib("self", "RssAnon") - self._before
             self.most = max(self.most, self.now)
 
 
