@@ -20,7 +20,7 @@ deletes the oldest records of a topic and never moves its end back. Whatever els
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -60,9 +60,20 @@ class Alone:
 
 
 NOT_ALONE = Alone()
-_SHOWN_ALONE = 3
-"""Segments that are recorded: the broker limits metadata."""
+SHOWN_ALONE = 3
+"""Segments that are recorded, as the broker limits metadata, and that a line names."""
 _ALONE = re.compile(r"[0-9]{1,9}(:[0-9]{1,18}-[0-9]{1,18}@[0-9]{1,14}){1,9}", re.ASCII)
+
+
+def alone_text(count: int, shown: Sequence[str]) -> str:
+    """A line about segments for which no shard answers. count: of them; shown: the first ones, each with the
+    time
+
+    >>> alone_text(2, ["0 to 50 for 9 s"])
+    'no shard answers for 2 segments (0 to 50 for 9 s, …)'
+    """
+    more = ", …" if count > len(shown) else ""
+    return f"no shard answers for {count} segments ({', '.join(shown)}{more})"
 
 
 def committed_record(
@@ -85,7 +96,7 @@ def committed_record(
     """
     reading, scheme, fixed, settings = under
     head = (str(decisions_end), str(int(behind_snapshots)), output, reading, scheme, settings)
-    shown = [f"{each.first}-{each.end}@{each.since_ms}" for each in alone.segments[:_SHOWN_ALONE]]
+    shown = [f"{each.first}-{each.end}@{each.since_ms}" for each in alone.segments[:SHOWN_ALONE]]
     fields = (*head, *([":".join((str(alone.count), *shown))] if shown else []), fixed)
     return Committed(log_offset, f"2 {' '.join(fields)}".rstrip())
 

@@ -21,10 +21,11 @@ new index restores.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
 from functools import partial
+from itertools import islice
 
 from twinsieve.pipeline.basics.state_machine import Machine
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
@@ -41,6 +42,7 @@ from twinsieve.pipeline.broker.records import (
 )
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexConfig, IndexPhase, IndexStep
 from twinsieve.pipeline.index.ends import (
+    SHOWN_ALONE,
     Alone,
     Ends,
     Unanswered,
@@ -316,8 +318,10 @@ class Index:
         self._inputs.look(self.state.ledger)
         self._held.add(polled.records)
         if self.answers is not None:
-            self._memory.step(self.answers.answered(self._sealed), takes=self.answers.is_settled)
-            self._note_unanswered(self.answers)
+            answered, is_settled = self.answers.answered(self._sealed), self.answers.is_settled
+            self._memory.step(answered, takes=is_settled)
+            if is_settled:
+                self._note_unanswered(set(answered))
         blocks = self._held.answered(timeout_s, self._sealed, self.state.asks)
         if blocks:
             return self._judge(blocks[: self._pace.blocks], polled.membership)
@@ -334,22 +338,21 @@ class Index:
             return self._stand_by_s(timeout_s)
         return 0.0 if self._held else timeout_s
 
-    def _note_unanswered(self, answers: SegmentAnswers) -> None:
-        """Note in which segments this index looks up itself, once it has heard all who answer."""
-        if not answers.is_settled:
-            return
+    def _note_unanswered(self, answered: Collection[SegmentId]) -> None:
+        """Note in which segments this index looks up itself: the sealed ones but these."""
         known, now_s = self.unanswered or {}, self._clock.monotonic_s()
-        self.unanswered = {each: known.get(each, now_s) for each in answers.unanswered(self._sealed)}
+        self.unanswered = {each: known.get(each, now_s) for each in self._sealed if each not in answered}
 
     @property
     def _alone(self) -> Alone:
         """The same, as it is recorded."""
         now_s, now_ms = self._clock.monotonic_s(), self._clock.now_ms()
-        alone = [
+        alone = self.unanswered or {}
+        shown = [
             Unanswered(each.first, each.end, now_ms - round(1000 * (now_s - since_s)))
-            for each, since_s in (self.unanswered or {}).items()
+            for each, since_s in islice(alone.items(), SHOWN_ALONE)
         ]
-        return Alone(len(alone), tuple(alone))
+        return Alone(len(alone), tuple(shown))
 
     def _note_sealed(self) -> None:
         """Note which segments are sealed, after blocks were judged or followed."""

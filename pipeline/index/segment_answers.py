@@ -215,10 +215,6 @@ class SegmentAnswers:
         """Those segments for which somebody answers."""
         return [segment for segment in segments if self.is_expected(segment)]
 
-    def unanswered(self, segments: Iterable[SegmentId]) -> list[SegmentId]:
-        """Those segments for which nobody answers."""
-        return [segment for segment in segments if not self.is_expected(segment)]
-
     def waits(self, offset: int, segments: Sequence[SegmentId]) -> bool:
         """Whether a block should wait for answers of these segments; from the first such question on.
 

@@ -4,11 +4,13 @@ several failures in a row it leaves its consumer group for a while."""
 from __future__ import annotations
 
 import logging
+from itertools import islice
 
 from twinsieve.pipeline.basics.pauses import Pauses
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, MovedOnError
 from twinsieve.pipeline.index.config import MAX_BLOCKS, IndexPhase
+from twinsieve.pipeline.index.ends import SHOWN_ALONE, alone_text
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.operate.log_sizes import LogSizes
@@ -27,8 +29,6 @@ _LOG_BEHIND_S = 60.0
 """While the index judges blocks that are older than _BEHIND_S, it logs this every _LOG_BEHIND_S."""
 _LOG_ALONE_S = 60.0
 """Time between two warnings that shards do not answer, whatever changes."""
-_SHOWN_SEGMENTS = 3
-"""Segments without an answer that a line names."""
 _ASIDE_AFTER = 3
 """Number of failures in a row after which an index leaves its group for a pause."""
 _ASIDE = Pauses(first_s=30.0, longest_s=600.0)
@@ -145,12 +145,11 @@ class IndexLoop(Loop):
         alone, now_s = index.unanswered, self._clock.monotonic_s()
         if not alone:
             return ""
-        shown = [f"{each.first} to {each.end} for {now_s - since_s:.0f} s" for each, since_s in alone.items()]
-        more = ", …" if len(shown) > _SHOWN_SEGMENTS else ""
-        return (
-            f"no shard answers for {len(alone)} segments ({', '.join(shown[:_SHOWN_SEGMENTS])}{more}): it "
-            "looks up in them itself"
-        )
+        shown = [
+            f"{each.first} to {each.end} for {now_s - since_s:.0f} s"
+            for each, since_s in islice(alone.items(), SHOWN_ALONE)
+        ]
+        return f"{alone_text(len(alone), shown)}: it looks up in them itself"
 
     def _log_unanswered(self, index: Index) -> None:
         """Log for which segments shards do not answer when these change, but not too often, and when shards

@@ -102,9 +102,9 @@ def test_what_was_written_before_the_index_began_is_read() -> None:
 def test_nobody_is_waited_for_before_he_has_answered_nor_when_he_has_gone(world: _World) -> None:
     segments = [SEGMENT]
     assert not world.index.waits(17, segments)
-    assert world.index.unanswered(segments) == segments
+    assert world.index.answered(segments) == []
     world.answer()
-    assert world.index.unanswered(segments) == []
+    assert world.index.answered(segments) == segments
     assert world.index.waits(17, segments)
     assert not world.index.waits(17, [OTHER])
     world.clock.sleep(PATIENCE_S - 1)
@@ -117,7 +117,7 @@ def test_nobody_is_waited_for_before_he_has_answered_nor_when_he_has_gone(world:
     assert world.index.waits(19, segments)
     world.clock.sleep(PATIENCE_S)
     assert not world.index.waits(20, segments)
-    assert world.index.unanswered(segments) == segments
+    assert world.index.answered(segments) == []
 
 
 def test_a_block_that_is_too_large_for_a_record_is_not_waited_for(world: _World) -> None:

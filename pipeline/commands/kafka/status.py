@@ -71,6 +71,8 @@ def _print(status: Status, max_waiting: int | None) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from twinsieve.pipeline.index.ends import alone_text
+
     blocks = "" if status.blocks is None else f", {status.blocks:,} blocks wait for it"
     last = f"; last decision {shown_time(status.decided_ms)}" if status.decided_ms is not None else ""
     standbys = ", ".join(status.standbys) or "nobody"
@@ -85,11 +87,7 @@ def _print(status: Status, max_waiting: int | None) -> None:
             shown = [
                 f"{each.first} to {each.end} since {shown_time(each.since_ms)}" for each in alone.segments
             ]
-            more = ", …" if alone.count > len(shown) else ""
-            click.echo(
-                f"no shard answers for {alone.count} segments ({', '.join(shown)}{more}): the index looks up "
-                "in them itself"
-            )
+            click.echo(f"{alone_text(alone.count, shown)}: the index looks up in them itself")
         for group, members in status.shards.others.items():
             click.echo(printable(f"shards of other settings or rules: {', '.join(members)} (group {group})"))
     table = Table(
