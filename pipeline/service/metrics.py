@@ -164,7 +164,7 @@ class Metrics:
         "1 beside what this process is; joins other metrics to their app. The app of a dry run ends in "
         "-shadow.", "app role version scheme settings", "absent")
     session_timeout = Declared(OPTIONAL, "twinsieve_session_timeout_seconds",
-        "kafka.session_timeout: for so long a failover waits for a process that died.")
+        "kafka.session_timeout: after this time, others get the work of a process that died.")
     process = Declared(phases(*ProcessPhase), "twinsieve_process_phase",
         "1 beside the phase of the start of this process.", alert="not running for minutes")
     messages = Declared(COUNTER, "twinsieve_messages",

@@ -316,7 +316,7 @@ class Sharding:
         process = ShardProcess(
             self._world,
             slot,
-            # Only what is not in a local folder is copied, and needs scratch space.
+            # A shard maps the files of a local folder where they are, and copies those of another store.
             snapshots=draw.choice((self._folder, f"{PROTOCOL}://{self._folder}")),
             shard_config=config,
             reader=reader,

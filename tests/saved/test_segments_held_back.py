@@ -27,6 +27,14 @@ def life(request: pytest.FixtureRequest, tmp_path: Path) -> Life:
     return life
 
 
+@pytest.fixture
+def lines(life: Life) -> list[str]:
+    """What is said of files that could not be written."""
+    said: list[str] = []
+    life.journal.segments.report = said.append
+    return said
+
+
 def files_of(storage: Storage) -> list[str]:
     """Files of segments, with their names and without."""
     return [name for name in storage.names() if name.startswith("segment-")]
@@ -52,10 +60,8 @@ def test_segments_that_the_window_has_passed_are_not_held(life: Life, posts: Bat
 
 
 def test_a_segment_that_the_window_passes_before_it_is_in_a_file_is_not_held(
-    life: Life, posts: Batch, monkeypatch: pytest.MonkeyPatch
+    life: Life, lines: list[str], posts: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines: list[str] = []
-    life.journal.segments.report = lines.append
     judged(life, posts, 450)
     assert life.journal.segments._held
     monkeypatch.setattr(life.journal, "_window", 0)
@@ -91,10 +97,8 @@ def test_segments_of_a_restore_that_failed_are_not_written(life: Life, posts: Ba
 
 
 def test_a_storage_that_does_not_take_them_is_told(
-    life: Life, posts: Batch, monkeypatch: pytest.MonkeyPatch
+    life: Life, lines: list[str], posts: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines: list[str] = []
-    life.journal.segments.report = lines.append
     judged(life, posts, 450)
     held = len(life.journal.segments._held)
 
