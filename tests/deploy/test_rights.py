@@ -45,6 +45,7 @@ def test_any_user_on_a_read_only_root_works_and_stops(bootstrap: str, client: st
         process = deployment.start("pod-0", program=program)
         load.run()
         assert poll_until(lambda: len(watcher.seen) == _POSTS or process.poll() is not None, _DEADLINE_S)
+        assert process.poll() is None, deployment.log("pod-0").read_text("utf-8")
         status, mounts = (
             Path(f"/proc/{process.pid}/{name}").read_text("utf-8") for name in ("status", "mounts")
         )
