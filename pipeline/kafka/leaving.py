@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import partial
+from typing import TypeVar
 
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 
+_T = TypeVar("_T")
 _LEAVE_S = 5.0
 _log = logging.getLogger(__name__)
 
@@ -27,18 +28,31 @@ def leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str
     has taken the member name, nothing is removed. Never raises a BrokerError: if the removal fails, the
     session times out by itself.
     """
+    _asked(group, lambda: _leave(admin(), group, name, member_id))
+
+
+def may_leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str) -> bool:
+    """Whether `leave` would remove this member now; False if the group cannot be asked."""
+    return _asked(group, lambda: _has_others(admin(), group, name, member_id)) or False
+
+
+def _asked(group: str, ask: Callable[[], _T]) -> _T | None:
     try:
-        within(_LEAVE_S, partial(_leave, admin, group, name, member_id))
+        return within(_LEAVE_S, ask)
     except (BrokerError, DeadlineError) as error:
         _log.info(
             "group %s: could not leave it (%s); other members get its partitions after kafka.session_timeout",
             group,
             error,
         )
+        return None
 
 
-def _leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str) -> None:
-    client = admin()
-    members = client.members(group)
-    if len(members) > 1 and member_id in members and members[member_id].name == name:
+def _leave(client: KafkaAdmin, group: str, name: str, member_id: str) -> None:
+    if _has_others(client, group, name, member_id):
         client.remove_member(group, name, member_id)
+
+
+def _has_others(client: KafkaAdmin, group: str, name: str, member_id: str) -> bool:
+    members = client.members(group)
+    return len(members) > 1 and member_id in members and members[member_id].name == name

@@ -5,16 +5,19 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.broker.cluster import Cluster
-from tests.broker.worlds import KafkaWorld, fresh, make_topic, messages, read_all, until
+from tests.broker.worlds import KafkaWorld, assigned, fresh, make_topic, messages, read_all, until
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import AbortableError, FatalError, Partition
 from twinsieve.pipeline.kafka.broker import KafkaBroker
+from twinsieve.pipeline.kafka.confluent.group_consumer import ConfluentGroupConsumer
 from twinsieve.pipeline.kafka.deadline import within
+from twinsieve.pipeline.settings.model import KafkaSettings
 
 _ROUNDS = 8
 _HANGS_S = 60.0
@@ -118,3 +121,30 @@ def test_a_consumer_closes_before_its_first_poll(client: str, end: str, bootstra
     command = [sys.executable, "-c", _CLOSES_UNREAD, client, bootstrap, fresh("unread"), end]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_HANGS_S, check=False)
     assert (done.stdout, done.returncode) == ("closed\n", 0), done.stderr
+
+
+@pytest.mark.parametrize("end", ["close", "leave"])
+def test_confluent_gives_its_partitions_up_before_it_closes(
+    end: str, bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked to give them up while it closes, it hung in one of fifty ends of three members."""
+    given_up: list[bool] = []
+    give_up = ConfluentGroupConsumer._on_revoke
+
+    def spy(consumer: ConfluentGroupConsumer, client: object, partitions: list[object]) -> None:
+        given_up.append(consumer.closed)
+        give_up(consumer, client, partitions)
+
+    monkeypatch.setattr(ConfluentGroupConsumer, "_on_revoke", spy)
+    world, group = KafkaWorld("confluent", bootstrap), fresh("g")
+    topic = make_topic(world.broker(), 2)
+    consumer = world.broker().group_consumer(group, [topic], "one")
+    assigned(consumer, 2)
+    other = world.broker()
+    other.group_consumer(group, [topic], "two")
+    until(lambda: len(other.admin().members(group)) == 2)
+    # It learns that it has to give partitions up, and nobody polls.
+    time.sleep(2 * KafkaSettings().heartbeat_ms / 1000)
+    getattr(consumer, end)()
+    assert given_up == [False]
+    world.close()
