@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.broker.cluster import Cluster
+from tests.broker.conftest import long_with_confluent
 from tests.broker.worlds import (
     DEADLINE_S,
     KafkaWorld,
@@ -141,6 +142,7 @@ def test_an_outage_is_told_in_lines_and_not_in_thousands(
     broker.close()
 
 
+@long_with_confluent
 def test_nothing_is_lost_or_doubled_when_leaders_die(three_brokers: Cluster, client: str) -> None:
     broker = quick(client, three_brokers)
     topic = fresh()

@@ -13,6 +13,7 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
+from tests.broker.conftest import long_with_confluent
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge
 from tests.broker.load import PARTITIONS, Load
 from tests.broker.server import free_ports
@@ -81,6 +82,7 @@ def scene(bootstrap: str, client: str) -> Iterator[Scene]:
     made.close()
 
 
+@long_with_confluent
 def test_an_ordinary_consumer_in_the_group_moves_nothing_and_is_said(scene: Scene) -> None:
     """It takes partitions, commits in them, and leaves; a process of ours is killed meanwhile."""
     scene.start("a")

@@ -12,7 +12,9 @@ pytestmark = pytest.mark.needs("broker")
 _RATE = 200.0
 
 
-@pytest.mark.parametrize("role", ["both", "worker", "index"])
+@pytest.mark.parametrize(
+    "role", ["both", *(pytest.param(name, marks=pytest.mark.minutes) for name in ("worker", "index"))]
+)
 def test_of_two_processes_of_one_name_one_ends_and_says_why(bootstrap: str, client: str, role: str) -> None:
     deployment = Deployment(bootstrap, client, fresh("names"))
     load = Load(bootstrap, f"{deployment.app}.in", 1_000_000, _RATE)

@@ -67,6 +67,7 @@ def test_open_transaction(on_call: OnCall) -> None:
     assert poll_until(lambda: on_call.came_out() == on_call.posts, 60.0)
 
 
+@pytest.mark.minutes
 def test_half_comes_out(on_call: OnCall) -> None:
     well(on_call, "worker", "index")
     limit_topics(on_call.bootstrap, [f"{on_call.deployment.app}.dead"], 200)

@@ -37,6 +37,7 @@ def test_the_tree_leads_by_what_grows(on_call: OnCall, page: str, make: Callable
         assert on_call.find_page() == [page]
 
 
+@pytest.mark.minutes
 def test_the_tree_leads_to_a_backlog(on_call: OnCall) -> None:
     on_call.deployment.set("kafka", poll_messages=10, pending_messages=10)
     well(on_call, "worker", "index")

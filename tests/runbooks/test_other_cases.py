@@ -65,6 +65,7 @@ def test_roll_back_behind_another_log(on_call: OnCall) -> None:
     assert on_call.came_out() == 4
 
 
+@pytest.mark.minutes
 @pytest.mark.needs("own broker")
 def test_broker_upgrade(three_brokers: Cluster, tmp_path: Path) -> None:
     with OnCall(three_brokers.bootstrap, "confluent", tmp_path) as on_call:
@@ -81,6 +82,7 @@ def test_broker_upgrade(three_brokers: Cluster, tmp_path: Path) -> None:
         on_call.see_the_end("broker-upgrade")
 
 
+@pytest.mark.minutes
 @pytest.mark.needs("own broker")
 def test_new_cluster(on_call: OnCall, mortal_broker: Cluster, tmp_path: Path) -> None:
     """Three of four posts that the old app has not read are copies of what came out of it."""
@@ -162,6 +164,7 @@ def replace_secret(on_call: OnCall, said: str) -> None:
     on_call.see_the_end("expired-secret")
 
 
+@pytest.mark.minutes
 @pytest.mark.needs("own broker")
 def test_disaster_recovery(tmp_path: Path) -> None:
     with Cluster(mortal=True).start() as cluster, OnCall(cluster.bootstrap, "confluent", tmp_path) as on_call:
