@@ -288,6 +288,7 @@ def test_each_role_works_with_its_own_rights_alone(tenant: Tenant) -> None:
         own.close()
 
 
+@long_with_confluent
 def test_a_shard_works_with_its_own_rights_alone(
     secure_broker: SecureCluster, client: str, tmp_path: Path
 ) -> None:

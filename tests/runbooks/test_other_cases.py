@@ -121,6 +121,7 @@ def copy_topic(topic: str, source: str, target: str) -> None:
     consumer.close()
 
 
+@pytest.mark.minutes
 @pytest.mark.needs("own broker")
 def test_expired_secret(secure_broker: SecureCluster, tmp_path: Path) -> None:
     secret, new = tmp_path / "password", tmp_path / "new"

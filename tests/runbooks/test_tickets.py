@@ -99,6 +99,7 @@ def test_dead_letters(on_call: OnCall) -> None:
     on_call.see_the_end("dead-letters")
 
 
+@pytest.mark.minutes
 def test_drop_rate_jumps(on_call: OnCall, tmp_path: Path) -> None:
     """The threshold was too low: one of two dropped messages comes out by the higher one, the exact copy does not."""
     well(on_call, "both")
