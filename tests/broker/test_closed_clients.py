@@ -127,7 +127,7 @@ def test_a_consumer_closes_before_its_first_poll(client: str, end: str, bootstra
 def test_confluent_gives_its_partitions_up_before_it_closes(
     end: str, bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Asked to give them up while it closes, it hung in one of fifty ends of three members."""
+    """A consumer that was asked to give them up while it closed hung, once in some fifty tries with three members."""
     given_up: list[bool] = []
     give_up = ConfluentGroupConsumer._on_revoke
 

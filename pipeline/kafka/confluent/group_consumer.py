@@ -27,7 +27,7 @@ from twinsieve.pipeline.kafka.confluent.patches import generation_of, text_of
 from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer, answer_options
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S
 from twinsieve.pipeline.kafka.errors import NAME_TAKEN
-from twinsieve.pipeline.kafka.leaving import may_leave
+from twinsieve.pipeline.kafka.leaving import leave, may_leave
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
 
 _log = logging.getLogger(__name__)
@@ -258,43 +258,44 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         self._seek(partition, offset, epoch)
 
     def leave(self) -> None:
-        # librdkafka sends the request to leave when it has taken the partitions back. A static member that
-        # must stay known does not unsubscribe.
-        if not self.closed and (
-            self._member is None or may_leave(self._admin, self._group, self._member, self._member_id)
-        ):
-            with suppress(KafkaException):
-                self._unsubscribe()
-        self.close()
+        if not self.closed:
+            self._close(
+                leaves=self._member is None
+                or may_leave(self._admin, self._group, self._member, self._member_id)
+            )
+        if self._member is not None:
+            # A member that unsubscribes leaves once its partitions have stopped. If the client is closed
+            # before that, librdkafka keeps a static member in the group.
+            leave(self._admin, self._group, self._member, self._member_id)
 
     def close(self) -> None:
         if not self.closed:
-            self._settle()
-            super().close()
+            self._close(leaves=False)
 
-    def _settle(self) -> None:
-        """Finish or cancel a running rebalance before the consumer is closed.
+    def _close(self, *, leaves: bool) -> None:
+        self._settle(leaves=leaves)
+        super().close()
 
-        While librdkafka closes, it does not wait for a callback that it called for before. A callback that
-        assigns partitions or gives them up may then ask a librdkafka thread that has ended, and wait forever
-        (librdkafka issue 4884). It would keep the interpreter's lock (GIL), so the whole process would hang.
-        So no rebalance may be under way: callbacks that wait are called here, and a member that joins, and
-        may be assigned partitions at any moment, leaves the group.
+    def _settle(self, *, leaves: bool = False) -> None:
+        """End a running rebalance before the consumer is closed, and the membership if the member leaves.
+
+        While librdkafka closes, it does not wait until a rebalance callback that was due before has ended.
+        That callback assigns partitions or gives them up, and for this asks a librdkafka thread. If the
+        thread has ended, the callback waits forever (librdkafka issue 4884), and keeps the interpreter's lock
+        (GIL), so the whole process hangs. So callbacks that are due are made here. A member that joins may be
+        assigned partitions at any moment, so it leaves the group.
         """
         with suppress(KafkaException):
             self._drain()
-            if self._joining:
-                # The join did not finish, so cancel it.
-                self._unsubscribe()
-
-    def _unsubscribe(self) -> None:
-        self._consumer.unsubscribe()
-        self._drain()
+            if leaves or self._joining:
+                self._consumer.unsubscribe()
+                self._drain()
 
     def _drain(self) -> None:
-        """Call the callbacks that wait, which stand behind messages."""
+        """Make the rebalance callbacks that are due. They are queued behind messages, which are dropped."""
         with suppress(KafkaException):
-            # librdkafka then drops the messages by itself. It refuses partitions that it has taken back.
+            # For paused partitions librdkafka drops the messages by itself. It refuses to pause partitions
+            # that it has taken back.
             self._consumer.pause([TopicPartition(*part) for part in self._assigned])
         deadline = time.monotonic() + _LAST_S
         while self._consumer.consume(_LAST_MESSAGES, 0) and time.monotonic() < deadline:
