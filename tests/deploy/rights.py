@@ -11,27 +11,17 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 _READ_ONLY = """
 mount -t tmpfs tmpfs /mnt
-number=0
-for kept in $KEPT; do
-  number=$((number + 1))
-  mkdir /mnt/$number
-  mount --bind "$kept" /mnt/$number
-done
+for kept in $WRITABLE $READABLE; do mkdir -p "/mnt$kept"; mount --bind "$kept" "/mnt$kept"; done
 mount -o remount,bind,ro /
 for hidden in /tmp $CLOSED; do mount -t tmpfs tmpfs "$hidden"; done
-number=0
-for kept in $KEPT; do
-  number=$((number + 1))
-  mkdir -p "$kept"
-  mount --bind /mnt/$number "$kept"
-  [ $number = 1 ] || mount -o remount,bind,ro "$kept"
-done
+for kept in $WRITABLE $READABLE; do mkdir -p "$kept"; mount --bind "/mnt$kept" "$kept"; done
+for kept in $READABLE; do mount -o remount,bind,ro "$kept"; done
 umount -R /mnt
 chmod 1777 /tmp
 for hidden in $CLOSED; do mount -o remount,ro "$hidden"; done
 exec "$@"
 """
-"""The first of what is kept is the folder that can be written; all of it may be below what is hidden."""
+"""Hides /tmp and the folders CLOSED, and shows the folders WRITABLE and READABLE again, which may be in them."""
 
 
 def restricted(folder: Path, user: int, *command: str) -> list[str]:
@@ -42,11 +32,15 @@ def restricted(folder: Path, user: int, *command: str) -> list[str]:
     to others.
     """
     program = sorted({Path(sys.base_prefix), Path(sys.prefix), _ROOT})
-    kept = f"KEPT={' '.join(map(str, [folder, *program]))}"
-    closed = f"CLOSED={' '.join(sorted({_closed(path) for path in program}))}"
+    folders = {
+        "WRITABLE": str(folder),
+        "READABLE": " ".join(map(str, program)),
+        "CLOSED": " ".join(sorted({_closed(path) for path in program})),
+    }
     setpriv = ["setpriv", "--reuid", str(user), "--regid", "0", "--clear-groups", "--no-new-privs"]
     rights = [*setpriv, "--inh-caps=-all", "--bounding-set=-all", "--", *command]
-    return ["env", kept, closed, "unshare", "--mount", "sh", "-ec", _READ_ONLY, "sh", *rights]
+    given = [f"{name}={value}" for name, value in folders.items()]
+    return ["env", *given, "unshare", "--mount", "sh", "-ec", _READ_ONLY, "sh", *rights]
 
 
 def _closed(path: Path) -> str:
