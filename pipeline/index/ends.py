@@ -66,8 +66,10 @@ _ALONE = re.compile(r"[0-9]{1,9}(:[0-9]{1,18}-[0-9]{1,18}@[0-9]{1,14}){1,9}", re
 
 
 def alone_text(count: int, shown: Sequence[str]) -> str:
-    """A line about segments for which no shard answers. count: of them; shown: the first ones, each with the
-    time
+    """A line about segments for which no shard answers.
+
+    count: number of these segments
+    shown: the kept messages of the first of them, and for how long or since when nobody answers
 
     >>> alone_text(2, ["0 to 50 for 9 s"])
     'no shard answers for 2 segments (0 to 50 for 9 s, …)'

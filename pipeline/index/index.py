@@ -345,7 +345,7 @@ class Index:
 
     @property
     def _alone(self) -> Alone:
-        """The same, as it is recorded."""
+        """The segments in which this index looks up itself, as a commit records them."""
         now_s, now_ms = self._clock.monotonic_s(), self._clock.now_ms()
         alone = self.unanswered or {}
         shown = [

@@ -26,9 +26,9 @@ REJECT = -1
 _MINHASH_LIMITS = ((9_500, 8), (9_000, 11), (8_500, 13), (8_000, 15), (7_000, 18), (0, 32))
 _KEYED_LIMITS = ((9_500, 5, 5), (9_000, 4, 7), (8_500, 5, 9), (8_000, 8, 10), (7_000, 11, 12), (0, 24, 24))
 """Allowed differing bits by least similarity. Of 32: (similarity, bits). Of the 24 that are beside the bits
-of a key: (similarity, bits of an entry that one look-up finds, bits of one that more find). Each keeps at
-least .998 of the similar pairs of two sets, weibo and sms; other sets, left out of the choice, kept at least
-.996. `bench.floors` counts the pairs that a signature refuses."""
+of a key: (similarity, bits of an entry that one look-up finds, bits of one that more find). They were
+chosen on two sets, weibo and sms, as the least that keep .998 of the similar pairs; of other sets with a
+hundred pairs and more they kept .996. `bench.floors` counts the pairs that a signature refuses."""
 
 
 def length_code(length: int) -> int:
