@@ -127,12 +127,13 @@ class KafkaTransactionalProducer(Client):
         self._alive()
         try:
             self._abort(self._life_s)
-        except self._unfinished as error:
+        except self._unfinished as failure:
+            error = self._first(failure)
             # The library may be in a state in which every abort fails, so the client is finished. A new
             # producer of the same transactional id aborts the transaction.
             if self._errors.may_be_fenced(error) and self._is_displaced():
-                raise self._displaced("abort", error) from error
-            raise self._finished("abort", self._errors.reason(error)) from error
+                raise self._displaced("abort", error) from failure
+            raise self._finished("abort", self._errors.reason(error)) from failure
         except BrokerError as error:
             raise self._finished("abort", error) from error
         self._open = False

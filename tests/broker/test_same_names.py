@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge
 from tests.broker.load import Load
-from tests.broker.worlds import DEADLINE_S, fresh, until
+from tests.broker.worlds import DEADLINE_S, KafkaWorld, assigned, fresh, make_topic, messages, read_all, until
+from twinsieve.pipeline.broker.records import AbortableError, Committed, FatalError, Partition
 
 pytestmark = pytest.mark.needs("broker")
 _RATE = 200.0
+_NOTICED_S = 0.5
+"""The client has noticed by then, in its own thread, that a message was refused."""
 
 
 @pytest.mark.parametrize(
@@ -53,3 +58,42 @@ def test_of_two_processes_of_one_name_one_ends_and_says_why(bootstrap: str, clie
         load.stop.set()
         watcher.stop.set()
         deployment.close()
+
+
+def test_a_process_whose_slot_is_taken_hears_that_its_name_is_taken_next(client: str, bootstrap: str) -> None:
+    """A process that starts takes the slot first; the older one would take the name back if it did not wait."""
+    world, group, slot = KafkaWorld(client, bootstrap), fresh("g"), fresh("tx")
+    broker = world.broker()
+    log, out = Partition(make_topic(broker), 0), Partition(make_topic(broker), 0)
+    membership = assigned(broker.group_consumer(group, [log.topic], "slot"), 1).membership
+    transactor = broker.transactor(slot)
+
+    def commit(number: int) -> None:
+        transactor.begin()
+        transactor.send(out.topic, None, messages([b"of the first"]))
+        time.sleep(_NOTICED_S)
+        transactor.send_offsets({log: Committed(number)}, membership)
+        transactor.commit()
+
+    commit(1)
+    newer = world.broker()
+    newer.transactor(slot)
+
+    def join() -> None:
+        time.sleep(2 * _NOTICED_S)
+        assigned(newer.group_consumer(group, [log.topic], "slot"), 1)
+
+    joining = in_thread(join)
+
+    def refused() -> None:
+        try:
+            commit(2)
+        except AbortableError:
+            transactor.abort()
+
+    with pytest.raises(FatalError) as heard:
+        refused()
+    assert heard.value.fenced
+    joining.join()
+    assert read_all(newer, out).values == [b"of the first"]
+    world.close()

@@ -37,6 +37,8 @@ _LINGER_MS = 5
 _ENCODED_BYTES = 2 << 20
 """Bytes of keys and values that are encoded in one call, which takes a few times as much memory."""
 _QUICK_S = 3.0
+_TOLD_ONCE = frozenset({Meaning.DENIED, Meaning.EPOCH_OVER})
+"""What later errors of a producer do not tell."""
 
 
 class PythonTransactionalProducer(KafkaTransactionalProducer):
@@ -192,10 +194,10 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
         self._end()
 
     def _first(self, error: Exception) -> Exception:
-        # After the first error all messages on their way fail too, with other errors.
+        # After the first error all messages on their way fail too, with other errors. Later calls just say
+        # that the producer is in an error state.
         first = first_error(self._producer)
         if first is None or ERRORS.meaning(error) is Meaning.REFUSED_RECORD:
             return error
-        is_unspecific = type(error) is errors.KafkaError and isinstance(first, errors.AuthorizationError)
-        is_refused = ERRORS.meaning(first) is Meaning.REFUSED_RECORD
-        return first if is_unspecific or is_refused else error
+        is_told = type(error) is errors.KafkaError and ERRORS.meaning(first) in _TOLD_ONCE
+        return first if is_told or ERRORS.meaning(first) is Meaning.REFUSED_RECORD else error
