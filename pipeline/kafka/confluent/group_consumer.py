@@ -35,6 +35,8 @@ _JOIN_S = 30.0
 """A join that takes longer is looked for in the group's list of members."""
 _LAST_S = 5.0
 _LAST_MESSAGES = 10_000
+_LEAVES_S = 2.0
+_LEAVING_S = 0.02
 _MEMBERSHIP_S = 1.0
 """The membership is queried once in this time and after every rebalance. More often would be slow: librdkafka
 answers from another thread, and confluent-kafka keeps the interpreter's lock (GIL) until the answer."""
@@ -283,22 +285,26 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         That callback assigns partitions or gives them up, and for this asks a librdkafka thread. If the
         thread has ended, the callback waits forever (librdkafka issue 4884), and keeps the interpreter's lock
         (GIL), so the whole process hangs. So callbacks that are due are made here. A member that joins may be
-        assigned partitions at any moment, so it leaves the group.
+        assigned partitions at any moment, so it leaves the group. librdkafka first ends the join that it has
+        begun: it assigns partitions, gives them up, and forgets its member id.
         """
         with suppress(KafkaException):
             self._drain()
             if leaves or self._joining:
                 self._consumer.unsubscribe()
-                self._drain()
+                deadline = time.monotonic() + _LEAVES_S
+                while self._consumer.memberid() and time.monotonic() < deadline:
+                    self._drain(_LEAVING_S)
 
-    def _drain(self) -> None:
-        """Make the rebalance callbacks that are due. They are queued behind messages, which are dropped."""
+    def _drain(self, seconds: float = 0.0) -> None:
+        """Make the rebalance callbacks that are due within `seconds`. They are queued behind messages, which
+        are dropped."""
         with suppress(KafkaException):
             # For paused partitions librdkafka drops the messages by itself. It refuses to pause partitions
             # that it has taken back.
             self._consumer.pause([TopicPartition(*part) for part in self._assigned])
         deadline = time.monotonic() + _LAST_S
-        while self._consumer.consume(_LAST_MESSAGES, 0) and time.monotonic() < deadline:
+        while self._consumer.consume(_LAST_MESSAGES, seconds) and time.monotonic() < deadline:
             pass
 
     def _owns(self, partition: Partition) -> bool:
