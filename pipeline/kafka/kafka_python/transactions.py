@@ -166,14 +166,14 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
         self._producer.commit_transaction()
 
     def _abort(self, seconds: float) -> None:
-        self._forget_sent()
         if self._is_spent:
             # kafka-python raises its epoch when batches arrive out of sequence, and refuses to abort before
             # that is done. The start of the next producer aborts the transaction.
             # Upstream issue: none found.
             self._replace()
-            return
-        self._thread.within(seconds, self._producer.abort_transaction)
+        else:
+            self._thread.within(seconds, self._producer.abort_transaction)
+        self._forget_sent()
 
     def _forget_sent(self) -> None:
         self._unsent.clear()
@@ -196,8 +196,14 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
     def _first(self, error: Exception) -> Exception:
         # After the first error all messages on their way fail too, with other errors. Later calls just say
         # that the producer is in an error state.
-        first = first_error(self._producer)
+        first = first_error(self._producer) or self._fenced()
         if first is None or ERRORS.meaning(error) is Meaning.REFUSED_RECORD:
             return error
         is_told = type(error) is errors.KafkaError and ERRORS.meaning(first) in _TOLD_ONCE
         return first if is_told or ERRORS.meaning(first) is Meaning.REFUSED_RECORD else error
+
+    def _fenced(self) -> Exception | None:
+        """How the broker refused a message whose producer may be fenced. kafka-python then asks for a new
+        epoch, and until it has the answer its calls do not say why they fail."""
+        failed = (future.exception for future in self._futures if future.failed())
+        return next((error for error in failed if ERRORS.may_be_fenced(error)), None)
