@@ -129,18 +129,18 @@ def test_confluent_gives_its_partitions_up_before_it_closes(
 ) -> None:
     """A consumer that was asked to give them up while it closed hung, once in some fifty tries with three members."""
     called: list[tuple[str, bool]] = []
-    on_assign, on_revoke = ConfluentGroupConsumer._on_assign, ConfluentGroupConsumer._on_revoke
 
-    def assign(consumer: ConfluentGroupConsumer, client: object, partitions: list[object]) -> None:
-        called.append(("assign", consumer.closed))
-        on_assign(consumer, client, partitions)
+    def spy(name: str) -> None:
+        callback = getattr(ConfluentGroupConsumer, name)
 
-    def revoke(consumer: ConfluentGroupConsumer, client: object, partitions: list[object]) -> None:
-        called.append(("revoke", consumer.closed))
-        on_revoke(consumer, client, partitions)
+        def call(consumer: ConfluentGroupConsumer, client: object, partitions: list[object]) -> None:
+            called.append((name, consumer.closed))
+            callback(consumer, client, partitions)
 
-    monkeypatch.setattr(ConfluentGroupConsumer, "_on_assign", assign)
-    monkeypatch.setattr(ConfluentGroupConsumer, "_on_revoke", revoke)
+        monkeypatch.setattr(ConfluentGroupConsumer, name, call)
+
+    spy("_on_assign")
+    spy("_on_revoke")
     world, group = KafkaWorld("confluent", bootstrap), fresh("g")
     topic = make_topic(world.broker(), 2)
     consumer = world.broker().group_consumer(group, [topic], "one")
@@ -152,8 +152,8 @@ def test_confluent_gives_its_partitions_up_before_it_closes(
     time.sleep(2 * KafkaSettings().heartbeat_ms / 1000)
     called.clear()
     getattr(consumer, end)()
-    assert called[0] == ("revoke", False)
+    assert called[0] == ("_on_revoke", False)
     # It may be given partitions again before it closes. It gives them up while it closes, if it stays a member.
-    assert ("assign", True) not in called
-    assert end == "close" or ("revoke", True) not in called
+    assert ("_on_assign", True) not in called
+    assert end == "close" or ("_on_revoke", True) not in called
     world.close()

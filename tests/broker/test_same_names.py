@@ -67,13 +67,14 @@ def test_a_process_whose_slot_is_taken_hears_that_its_name_is_taken_next(
     client: str, bootstrap: str, taken: str
 ) -> None:
     """A process that starts takes the slot first; the older one would take the name back if it did not wait."""
-    world, group, slot = KafkaWorld(client, bootstrap), fresh("g"), fresh("tx")
+    # The older one waits for half a session.
+    world, group, slot = KafkaWorld(client, bootstrap, session_timeout="30s"), fresh("g"), fresh("tx")
     broker = world.broker()
     log, out = Partition(make_topic(broker), 0), Partition(make_topic(broker), 0)
     membership = assigned(broker.group_consumer(group, [log.topic], "slot"), 1).membership
     transactor = broker.transactor(slot)
 
-    def commit(number: int, meanwhile: Callable[[], object] = lambda: None) -> None:
+    def commit(number: int, meanwhile: Callable[[], None] = lambda: None) -> None:
         transactor.begin()
         transactor.send(out.topic, None, messages([b"of the first"]))
         time.sleep(_NOTICED_S)
@@ -85,7 +86,7 @@ def test_a_process_whose_slot_is_taken_hears_that_its_name_is_taken_next(
     newer = world.broker()
 
     def join() -> None:
-        time.sleep(4 * _NOTICED_S)
+        time.sleep(2 * _NOTICED_S)
         assigned(newer.group_consumer(group, [log.topic], "slot"), 1)
 
     def take() -> None:

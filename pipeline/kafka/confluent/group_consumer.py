@@ -36,7 +36,9 @@ _JOIN_S = 30.0
 _LAST_S = 5.0
 _LAST_MESSAGES = 10_000
 _LEAVES_S = 2.0
+"""A member that leaves waits so long at most until librdkafka has ended its join."""
 _LEAVING_S = 0.02
+"""So often it looks whether that is so."""
 _MEMBERSHIP_S = 1.0
 """The membership is queried once in this time and after every rebalance. More often would be slow: librdkafka
 answers from another thread, and confluent-kafka keeps the interpreter's lock (GIL) until the answer."""

@@ -38,7 +38,7 @@ _ENCODED_BYTES = 2 << 20
 """Bytes of keys and values that are encoded in one call, which takes a few times as much memory."""
 _QUICK_S = 3.0
 _TOLD_ONCE = frozenset({Meaning.DENIED, Meaning.EPOCH_OVER})
-"""What later errors of a producer do not tell."""
+"""Only the first error of a producer says these; the later ones are unspecific."""
 
 
 class PythonTransactionalProducer(KafkaTransactionalProducer):
@@ -199,8 +199,8 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
         first = first_error(self._producer) or self._fenced()
         if first is None or ERRORS.meaning(error) is Meaning.REFUSED_RECORD:
             return error
-        is_told = type(error) is errors.KafkaError and ERRORS.meaning(first) in _TOLD_ONCE
-        return first if is_told or ERRORS.meaning(first) is Meaning.REFUSED_RECORD else error
+        is_unspecific = type(error) is errors.KafkaError and ERRORS.meaning(first) in _TOLD_ONCE
+        return first if is_unspecific or ERRORS.meaning(first) is Meaning.REFUSED_RECORD else error
 
     def _fenced(self) -> Exception | None:
         """How the broker refused a message whose producer may be fenced. kafka-python then asks for a new
