@@ -116,31 +116,29 @@ outage: $(VENV)/.installed-dev
 failover: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_failover --kept 1000000
 
-# Dead letters are judged again while every process is killed and messages come in, with either client.
+# Dead letters are judged again while every process is killed and messages come in.
 redrive: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_redrive
 
-# One of two processes ends again and again, in three ways, with either client.
+# One of two processes ends again and again, in three ways.
 crash-loop: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_crash_loop --seconds 600
 
-# Other people's consumers, batches, deletions, collectors and folders: who says it, and how late messages get, with either client.
+# Other people's consumers, batches, deletions, collectors and folders: who says it, and how late messages get.
 disturbed: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_disturbed
 
-# Topics get twice as many partitions under load, in each order, with either client.
+# Topics get twice as many partitions under load, in each order.
 more-partitions: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_more_partitions
 
-# From a message written to it read behind the sieve, with either client.
+# From a message written to it read behind the sieve.
 latency: $(VENV)/.installed-dev
-	$(BIN)/python -m bench.kafka_latency --client kafka-python
-	$(BIN)/python -m bench.kafka_latency --client confluent
+	$(BIN)/python -m bench.kafka_latency
 
-# Two processes and the index as fast as they go, with either client.
+# Two processes and the index as fast as they go.
 throughput: $(VENV)/.installed-dev
-	$(BIN)/python -m bench.kafka_throughput --client kafka-python
-	$(BIN)/python -m bench.kafka_throughput --client confluent
+	$(BIN)/python -m bench.kafka_throughput
 
 # This program beside its peers, on files and on Kafka, each checked for the right answer; some 25 minutes. Tables, JSON, plots.
 bench: $(VENV)/.installed-dev

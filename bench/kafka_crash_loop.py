@@ -1,6 +1,6 @@
 """One of two processes ends again and again: which partitions still come out, and how late.
 
-    python -m bench.kafka_crash_loop [--client confluent] [--seconds 600] [--end settings ...]
+    python -m bench.kafka_crash_loop [--seconds 600] [--end settings ...]
 
 Process `a` runs under a steady load of posts to all partitions. Process `b` is killed with SIGKILL while it
 serves half of them, and is started again two seconds after each end, as a supervisor does it. It ends
@@ -35,25 +35,23 @@ _PAUSE_S = 2.0
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--client", action="append", choices=["kafka-python", "confluent"])
     parser.add_argument("--end", action="append", choices=_ENDS)
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args()
     print(machine_line(), flush=True)
     good = True
     with Cluster(lives_long=True).start() as cluster:
-        for client in options.client or ["kafka-python", "confluent"]:
-            for end in options.end or _ENDS:
-                good = _Looping(cluster.bootstrap, client, end, options.seconds).run() and good
+        for end in options.end or _ENDS:
+            good = _Looping(cluster.bootstrap, end, options.seconds).run() and good
     sys.exit(0 if good else 1)
 
 
 class _Looping:
-    """One client and one way to end."""
+    """One way to end."""
 
-    def __init__(self, bootstrap: str, client: str, end: str, seconds: float) -> None:
-        self._client, self._end, self._seconds = client, end, seconds
-        self._deployment = Deployment(bootstrap, client, f"loop-{client[:2]}-{end}")
+    def __init__(self, bootstrap: str, end: str, seconds: float) -> None:
+        self._end, self._seconds = end, seconds
+        self._deployment = Deployment(bootstrap, f"loop-{end}")
         self._deployment.create_topics()
         app = self._deployment.app
         self._growth = Growth(bootstrap, f"{app}.in", self._deployment.outputs, PARTITIONS)
@@ -84,7 +82,7 @@ class _Looping:
             good = poll_until(lambda: growth.is_all_out, 60.0) and not (growth.extra or growth.disorder)
             lost = len(growth.sent_s.keys() - growth.seen_s.keys())
             print(
-                f"{self._client}, {self._end}: b ended {self._codes.total()} times in {self._seconds:.0f} s, "
+                f"{self._end}: b ended {self._codes.total()} times in {self._seconds:.0f} s, "
                 f"codes {dict(self._codes)}; {lost} lost, {growth.extra} extra, "
                 f"{growth.disorder} out of order"
             )

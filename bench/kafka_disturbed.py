@@ -1,6 +1,6 @@
 """What people and neighbours do to a running app: how late messages get, and after how long it is said.
 
-    python -m bench.kafka_disturbed [--client confluent] [--case foreign ...] [--seconds 180]
+    python -m bench.kafka_disturbed [--case foreign ...] [--seconds 180]
 
 Processes run under a steady load of posts to all partitions. Then one thing happens:
 
@@ -25,18 +25,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from confluent_kafka import KafkaException, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
-
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, poll_until
 from tests.broker.growth import Growth
 from tests.broker.load import PARTITIONS, Place
 from tests.broker.server import free_ports
-from tests.broker.stranger import Stranger
+from tests.broker.stranger import Stranger, delete_topics, producer
 from tests.full_pipe import full_pipe
 from tests.service.scraped import Pages, Series
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.kafka.broker import KafkaBroker
+from twinsieve.pipeline.settings.model import KafkaSettings
 
 _BEFORE_S = 15.0
 _AFTER_S = 20.0
@@ -157,8 +158,8 @@ class _Unread(Deployment):
 Found = tuple[list[str], bool]
 
 
-def foreign(bootstrap: str, client: str, _: float) -> Found:
-    with _running(Deployment(bootstrap, client, f"foreign-{client[:2]}"), bootstrap, "ab") as app:
+def foreign(bootstrap: str, _: float) -> Found:
+    with _running(Deployment(bootstrap, "foreign"), bootstrap, "ab") as app:
         app.settle()
         for stays_s in (1.0, 5.0, 30.0):
             joined_s = time.monotonic()
@@ -180,20 +181,11 @@ def foreign(bootstrap: str, client: str, _: float) -> Found:
     return app.lines, app.good
 
 
-def unreadable(bootstrap: str, client: str, _: float) -> Found:
-    deployment = Deployment(
-        bootstrap, client, f"unreadable-{client[:2]}", max_unpacked_bytes="8MiB", message_bytes="1MiB"
-    )
+def unreadable(bootstrap: str, _: float) -> Found:
+    deployment = Deployment(bootstrap, "unreadable", max_unpacked_bytes="8MiB", message_bytes="1MiB")
     with _running(deployment, bootstrap, "abc") as app:
         app.settle(_BAD)
-        packer = Producer(
-            {
-                "bootstrap.servers": bootstrap,
-                "compression.type": "zstd",
-                "message.max.bytes": 2 * _BAD_BYTES,
-                "log_level": 0,
-            }
-        )
+        packer = producer(bootstrap, compression_type="zstd", message_max_bytes=2 * _BAD_BYTES)
         packer.produce(app.source, bytes(_BAD_BYTES), partition=_BAD)
         assert packer.flush(60) == 0
         came_s = time.monotonic()
@@ -217,20 +209,20 @@ def unreadable(bootstrap: str, client: str, _: float) -> Found:
     return app.lines, app.good
 
 
-def deleted(bootstrap: str, client: str, _: float) -> Found:
-    with _running(Deployment(bootstrap, client, f"deleted-{client[:2]}"), bootstrap, "ab") as app:
+def deleted(bootstrap: str, _: float) -> Found:
+    with _running(Deployment(bootstrap, "deleted"), bootstrap, "ab") as app:
         app.settle()
-        operator = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        operator = KafkaBroker(KafkaSettings(bootstrap=bootstrap)).admin()
         output = app.deployment.outputs[0]
-        operator.delete_topics([output])[output].result()
+        delete_topics(bootstrap, output)
         gone_s = time.monotonic()
         said = app.said(_waits_long)
         time.sleep(max(0.0, gone_s + _GONE_S - time.monotonic()))
 
         def is_made() -> bool:
             # The broker refuses the name while it still deletes the topic.
-            with suppress(KafkaException):
-                operator.create_topics([NewTopic(output, PARTITIONS, 1)])[output].result()
+            with suppress(BrokerError):
+                operator.create_topic(NewTopic(output, PARTITIONS))
                 return True
             return False
 
@@ -254,9 +246,9 @@ def deleted(bootstrap: str, client: str, _: float) -> Found:
     return app.lines, app.good
 
 
-def log(bootstrap: str, client: str, _: float) -> Found:
+def log(bootstrap: str, _: float) -> Found:
     with full_pipe() as pipe:
-        deployment = _Unread(bootstrap, client, f"log-{client[:2]}")
+        deployment = _Unread(bootstrap, "log")
         deployment.pipe = pipe
         with _running(deployment, bootstrap, "ab") as app:
             app.settle()
@@ -272,13 +264,13 @@ def log(bootstrap: str, client: str, _: float) -> Found:
     return app.lines, app.good
 
 
-def folder(bootstrap: str, client: str, seconds: float) -> Found:
-    found = [_hanging(bootstrap, client, seconds, has_standby=each) for each in (False, True)]
+def folder(bootstrap: str, seconds: float) -> Found:
+    found = [_hanging(bootstrap, seconds, has_standby=each) for each in (False, True)]
     return [line for lines, _ in found for line in lines], all(good for _, good in found)
 
 
-def _hanging(bootstrap: str, client: str, seconds: float, *, has_standby: bool) -> Found:
-    deployment = Deployment(bootstrap, client, f"folder-{client[:2]}-{has_standby:d}", snapshot_every="5s")
+def _hanging(bootstrap: str, seconds: float, *, has_standby: bool) -> Found:
+    deployment = Deployment(bootstrap, f"folder-{has_standby:d}", snapshot_every="5s")
     flag, state = deployment.folder / "HANG", deployment.folder / "state"
     with _running(deployment, bootstrap) as app:
         app.start("a", [sys.executable, "-m", "tests.broker.hung_program", str(state), str(flag)])
@@ -306,20 +298,16 @@ _CASES = {each.__name__: each for each in (foreign, unreadable, deleted, log, fo
 def main() -> None:
     """Print the machine and what was found."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--client", action="append", choices=["kafka-python", "confluent"])
     parser.add_argument("--case", action="append", choices=[*_CASES])
     parser.add_argument("--seconds", type=float, default=180.0, help="how long the folder hangs")
     options = parser.parse_args()
     print(machine_line(), flush=True)
     good = True
     with Cluster(lives_long=True).start() as cluster:
-        for client in options.client or ["kafka-python", "confluent"]:
-            for case in options.case or _CASES:
-                lines, is_good = _CASES[case](cluster.bootstrap, client, options.seconds)
-                good = good and is_good
-                print(
-                    "\n  ".join([f"{client}, {case}: {'good' if is_good else 'WRONG'}", *lines]), flush=True
-                )
+        for case in options.case or _CASES:
+            lines, is_good = _CASES[case](cluster.bootstrap, options.seconds)
+            good = good and is_good
+            print("\n  ".join([f"{case}: {'good' if is_good else 'WRONG'}", *lines]), flush=True)
     sys.exit(0 if good else 1)
 
 

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import orjson
 import yaml
-from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.machine import machine_line
 from bench.scraped import metric
@@ -27,9 +26,10 @@ from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, in_thread, poll_until
 from tests.broker.load import PARTITIONS
 from tests.broker.server import free_ports
+from tests.broker.stranger import TopicPartition, consumer, producer
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.settings.model import KafkaSettings
 from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import MAX_SEGMENT
@@ -52,21 +52,19 @@ class Probe:
 
     def run(self) -> None:
         """Until stopped."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self._bootstrap,
-                "group.id": "bench-probe",
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                "auto.offset.reset": "latest",
-            }
+        reader = consumer(
+            self._bootstrap,
+            "bench-probe",
+            enable_auto_commit=False,
+            isolation_level="read_committed",
+            auto_offset_reset="latest",
         )
-        consumer.assign([TopicPartition(self._topic, number) for number in range(PARTITIONS)])
+        reader.assign([TopicPartition(self._topic, number) for number in range(PARTITIONS)])
         while not self.stop.is_set():
-            for message in consumer.consume(1_000, 0.05):
+            for message in reader.consume(1_000, 0.05):
                 if message.error() is None:
                     self.arrivals.append((time.time(), message.timestamp()[1] / 1000))
-        consumer.close()
+        reader.close()
 
     def first_after(self, moment: float) -> float | None:
         """Seconds from that moment to the first arrival of a message written after it."""
@@ -79,9 +77,7 @@ class Probe:
 
 def _produce(bootstrap: str, topic: str, count: int, seed: int, stop: threading.Event, rate: float) -> None:
     """Posts that repeat nothing, as fast as it goes (rate 0) or `rate` a second, until stopped."""
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "linger.ms": 5, "queue.buffering.max.messages": 500_000}
-    )
+    writer = producer(bootstrap, linger_ms=5, queue_buffering_max_messages=500_000)
     start = time.monotonic()
     for number, post in enumerate(generate(count, seed, repeats=0.0)):
         if stop.is_set():
@@ -90,12 +86,12 @@ def _produce(bootstrap: str, topic: str, count: int, seed: int, stop: threading.
             time.sleep(max(0.0, start + number / rate - time.monotonic()))
         while True:
             try:
-                producer.produce(topic, orjson.dumps(post), partition=number % PARTITIONS)
+                writer.produce(topic, orjson.dumps(post), partition=number % PARTITIONS)
                 break
             except BufferError:
-                producer.poll(0.05)
-        producer.poll(0)
-    producer.flush(120)
+                writer.poll(0.05)
+        writer.poll(0)
+    writer.flush(120)
 
 
 def _lag_blocks(port: int) -> float:
@@ -107,20 +103,20 @@ def _lag_blocks(port: int) -> float:
 class Failover:
     """One deployment with a filled window."""
 
-    def __init__(self, bootstrap: str, client: str, kept: int, segment: int) -> None:
+    def __init__(self, bootstrap: str, kept: int, segment: int) -> None:
         self._bootstrap = bootstrap
         self._app = "failover"
         self._number = 0
         self.port = 0
         self._ports: dict[str, int] = {}
-        self.deployment = Deployment(bootstrap, client, self._app)
+        self.deployment = Deployment(bootstrap, self._app)
         settings = self.deployment.settings
         settings["near"] = {"window": {"messages": kept, "age": "none"}, "segment": segment}
         settings["exact"] = {"window": {"messages": 10 * kept, "age": "none"}}
         settings["state"] = {"dir": str(self.deployment.folder / "state"), "snapshot_every": "60s"}
         self.deployment.file.write_text(yaml.safe_dump(settings))
         self.deployment.create_topics()
-        self._admin = connect(KafkaSettings(bootstrap=bootstrap)).admin()
+        self._admin = KafkaBroker(KafkaSettings(bootstrap=bootstrap)).admin()
 
     @property
     def state(self) -> Path:
@@ -190,7 +186,6 @@ class Failover:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
     parser.add_argument("--kept", type=int, default=1_000_000)
     parser.add_argument("--segment", type=int, default=MAX_SEGMENT, help="near.segment")
     parser.add_argument("--times", type=int, default=3)
@@ -198,14 +193,14 @@ def main() -> None:
     options = parser.parse_args()
     print(machine_line())
     with Cluster().start() as cluster:
-        failover = Failover(cluster.bootstrap, options.client, options.kept, options.segment)
+        failover = Failover(cluster.bootstrap, options.kept, options.segment)
         stop = threading.Event()
         probe = Probe(cluster.bootstrap, f"{failover.deployment.app}.out")
         try:
             took = failover.fill(options.kept)
             print(
                 f"input: {int(1.05 * options.kept)} generated posts, window {options.kept}, "
-                f"segments of {options.segment}, {options.client}; filled in {took:.0f} s",
+                f"segments of {options.segment}; filled in {took:.0f} s",
                 flush=True,
             )
             in_thread(probe.run)

@@ -31,7 +31,7 @@ from tests.broker.deployment import poll_until
 from tests.broker.load import PARTITIONS
 from tests.broker.server import free_ports
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.settings.load import load_settings
 from twinsieve.pipeline.settings.model import KafkaSettings
 from twinsieve.pipeline.tools.generate.stream import generate
@@ -59,7 +59,7 @@ def _in_window(port: int) -> int:
 def _log_bytes(bootstrap: str) -> int:
     """Bytes of the three internal topics on the broker."""
     names = Names("sieve")
-    broker = connect(KafkaSettings(bootstrap=bootstrap))
+    broker = KafkaBroker(KafkaSettings(bootstrap=bootstrap))
     found = broker.admin().log_bytes([names.fingerprints, names.decisions, names.verdicts])
     broker.close()
     return sum(found.values())

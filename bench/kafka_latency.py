@@ -24,7 +24,6 @@ _SNAPSHOT_EVERY = "5m"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
     parser.add_argument("--rate", type=float, default=_RATE, help="messages a second")
     parser.add_argument("--seconds", type=float, default=_SECONDS)
     parser.add_argument("--skip", type=float, default=_SKIP_S, help="seconds that do not count")
@@ -37,19 +36,16 @@ def main() -> None:
     )
     options = parser.parse_args()
     print(machine_line())
-    found = latency(
-        options.client, options.rate, options.seconds, options.skip, options.snapshot_every, options.processes
-    )
+    found = latency(options.rate, options.seconds, options.skip, options.snapshot_every, options.processes)
     print(
         f"input: {found.messages} generated posts at {options.rate:g} messages/s, 4 partitions, "
-        f"{options.client}, roles {options.processes}, a snapshot every {options.snapshot_every}\n"
+        f"roles {options.processes}, a snapshot every {options.snapshot_every}\n"
         f"p50 {found.p50_ms:.0f} ms, p99 {found.p99_ms:.0f} ms, "
         f"slowest {found.worst_s * 1000:.0f} ms, {found.lost} lost, {found.extra} extra"
     )
 
 
 def latency(
-    client: str,
     rate: float = _RATE,
     seconds: float = _SECONDS,
     skip_s: float = _SKIP_S,
@@ -63,8 +59,8 @@ def latency(
     program: command line of a twinsieve that is not this one
     """
     with Cluster().start() as cluster:
-        app = f"late-{client[:2]}"
-        deployment = Deployment(cluster.bootstrap, client, app, snapshot_every=snapshot_every)
+        app = "late"
+        deployment = Deployment(cluster.bootstrap, app, snapshot_every=snapshot_every)
         deployment.create_topics()
         warm = Load(cluster.bootstrap, f"{app}.in", int(skip_s * rate), rate, seed=2)
         load = Load(cluster.bootstrap, f"{app}.in", int(seconds * rate), rate, seed=3)

@@ -1,6 +1,6 @@
 """Topics get more partitions under load: how long the slowest message takes, in each order of the topics.
 
-    python -m bench.kafka_more_partitions [--client confluent] [--order outputs ...]
+    python -m bench.kafka_more_partitions [--order outputs ...]
 
 Two processes run under a steady load of posts to all partitions of the input. Then the partitions of the
 input, of the three outputs and of the verdicts topic are doubled in the given order, some seconds apart, or
@@ -30,20 +30,18 @@ _AFTER_S = 20.0
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--client", action="append", choices=["kafka-python", "confluent"])
     parser.add_argument("--order", action="append", choices=[*_ORDERS, "at once"])
     options = parser.parse_args()
     print(machine_line(), flush=True)
     good = True
     with Cluster(lives_long=True).start() as cluster:
-        for client in options.client or ["kafka-python", "confluent"]:
-            for number, order in enumerate(options.order or [*_ORDERS, "at once"]):
-                good = _doubled(cluster.bootstrap, client, f"{client[:2]}-{number}", order) and good
+        for number, order in enumerate(options.order or [*_ORDERS, "at once"]):
+            good = _doubled(cluster.bootstrap, f"doubled-{number}", order) and good
     sys.exit(0 if good else 1)
 
 
-def _doubled(bootstrap: str, client: str, app: str, order: str) -> bool:
-    deployment = Deployment(bootstrap, client, app)
+def _doubled(bootstrap: str, app: str, order: str) -> bool:
+    deployment = Deployment(bootstrap, app)
     deployment.create_topics()
     topics = {"input": [f"{app}.in"], "outputs": deployment.outputs, "verdicts": [f"{app}.verdicts"]}
     growth = Growth(bootstrap, f"{app}.in", deployment.outputs, PARTITIONS)
@@ -70,7 +68,7 @@ def _doubled(bootstrap: str, client: str, app: str, order: str) -> bool:
         good = is_out and alive and not (growth.extra or growth.disorder)
         rate = len(growth.sent_s) / (sent_s + _AFTER_S - min(growth.sent_s.values()))
         print(
-            f"{client}, {order}: {len(growth.sent_s)} messages at {rate:.0f}/s, slowest since the first "
+            f"{order}: {len(growth.sent_s)} messages at {rate:.0f}/s, slowest since the first "
             f"topic grew {growth.worst_s(began_s):.1f} s; {lost} lost, {growth.extra} extra, "
             f"{growth.disorder} out of order{'' if alive else ', a process has ended'}",
             flush=True,

@@ -1,6 +1,6 @@
-"""Kafka throughput, memory and latency of two checkouts, measured in turn: five pairs, every ratio printed.
+"""Throughput on Kafka, CPU, memory and latency of two checkouts, in turn: five pairs, every ratio printed.
 
-    python -m bench.kafka_paired OLD NEW [--client confluent] [--pairs 5] [--messages N]
+    python -m bench.kafka_paired OLD NEW [--pairs 5] [--messages N]
 
 OLD, NEW: folders of checkouts, each with its installation in `.venv`. `bench.kafka_throughput` and
 `bench.kafka_latency` run the programs of both; settings are written as this checkout knows them.
@@ -28,7 +28,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
-    parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--messages", type=int, default=MESSAGES)
     given = parser.parse_args()
@@ -36,22 +35,23 @@ def main() -> None:
         label: [str(checkout.absolute() / ".venv/bin/twinsieve")]
         for label, checkout in (("old", given.old), ("new", given.new))
     }
-    print(f"{machine_line()}\n{given.client}, {given.messages} messages", flush=True)
+    print(f"{machine_line()}\n{given.messages} messages", flush=True)
     for program in programs.values():
-        throughput(given.client, MESSAGES, None, _LIMIT_S, program=program)
-    ratios: dict[str, list[float]] = {"throughput": [], "memory": [], "p50": [], "p99": []}
+        throughput(MESSAGES, None, _LIMIT_S, program=program)
+    ratios: dict[str, list[float]] = {"throughput": [], "CPU": [], "memory": [], "p50": [], "p99": []}
     for pair in range(1, given.pairs + 1):
         order = ("old", "new") if pair % 2 else ("new", "old")
         runs: dict[str, Throughput] = {}
         times: dict[str, Findings] = {}
         for label in order:
-            runs[label] = throughput(given.client, given.messages, None, _LIMIT_S, program=programs[label])
+            runs[label] = throughput(given.messages, None, _LIMIT_S, program=programs[label])
         for label in order:
-            times[label] = latency(given.client, program=programs[label])
+            times[label] = latency(program=programs[label])
             if times[label].lost or times[label].extra:
                 sys.exit(f"{label}: {times[label]}")
         old, new = times["old"], times["new"]
         ratios["throughput"].append(runs["new"].rate / runs["old"].rate)
+        ratios["CPU"].append(runs["old"].cpu / runs["new"].cpu)
         ratios["memory"].append(runs["old"].peak_mib / runs["new"].peak_mib)
         ratios["p50"].append(old.p50_ms / new.p50_ms)
         ratios["p99"].append(old.p99_ms / new.p99_ms)

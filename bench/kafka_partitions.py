@@ -37,7 +37,6 @@ def is_ready(port: int) -> bool:
 def main() -> None:
     """Print machine, input and numbers."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
     parser.add_argument("--partitions", type=int, default=400)
     parser.add_argument("--rate", type=float, default=2_000.0, help="messages a second")
     parser.add_argument("--seconds", type=float, default=40.0)
@@ -52,7 +51,6 @@ def main() -> None:
         app = "many"
         deployment = Deployment(
             cluster.bootstrap,
-            options.client,
             app,
             snapshot_every="5m",
             partitions=options.partitions,
@@ -97,7 +95,7 @@ def main() -> None:
             found = judge(counted, watcher, deployment.outputs[0], since_s=min(counted.sent_s.values()))
             print(
                 f"input: generated posts at {options.rate:g} messages/s for {options.seconds:g} s, "
-                f"{options.partitions} partitions, {options.client}\n"
+                f"{options.partitions} partitions\n"
                 f"both ready after {ready_s:.1f} s; {busy:.0%} of the machine is busy; cores: {cores}\n"
                 f"p50 {found.p50_ms:.0f} ms, p99 {found.p99_ms:.0f} ms, slowest {found.worst_s:.1f} s; "
                 f"{behind} messages ({behind / options.rate:.1f} s) behind at the end of the load, "

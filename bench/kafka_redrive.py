@@ -29,12 +29,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import orjson
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, in_thread, poll_until
 from tests.broker.load import PARTITIONS
+from tests.broker.stranger import Consumer, Message, TopicPartition, consumer, producer
 from twinsieve.pipeline.tools.generate.stream import generate
 
 _READY = 400
@@ -45,7 +45,6 @@ _PLACE = re.compile(r"(.+)\[(\d+)\]@(\d+)")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--client", action="append", choices=["kafka-python", "confluent"])
     parser.add_argument("--letters", type=int, default=100_000, help="dead letters")
     parser.add_argument("--rate", type=float, default=1_000.0, help="messages a second that come in")
     parser.add_argument("--kills", type=int, default=8, help="times that `redrive` is killed")
@@ -54,20 +53,18 @@ def main() -> None:
     parser.add_argument("--keep-logs", action="store_true")
     options = parser.parse_args()
     print(machine_line(), flush=True)
-    good = True
-    for client in options.client or ["kafka-python", "confluent"]:
-        with Cluster(lives_long=True).start() as cluster:
-            good = _Redriven(cluster.bootstrap, client, options).run() and good
+    with Cluster(lives_long=True).start() as cluster:
+        good = _Redriven(cluster.bootstrap, options).run()
     sys.exit(0 if good else 1)
 
 
 class _Redriven:
-    """One client: dead letters are made, redriven under kills, and counted."""
+    """Dead letters are made, redriven under kills, and counted."""
 
-    def __init__(self, bootstrap: str, client: str, options: argparse.Namespace) -> None:
-        self._client, self._options = client, options
+    def __init__(self, bootstrap: str, options: argparse.Namespace) -> None:
+        self._options = options
         self._dice = random.Random(options.seed)
-        self._deployment = Deployment(bootstrap, client, f"redrive-{client[:2]}", segment=20_000)
+        self._deployment = Deployment(bootstrap, "redrive", segment=20_000)
         self._deployment.create_topics()
         self._in, (self._out, self._dup, self._dead) = f"{self._deployment.app}.in", self._deployment.outputs
         self._bootstrap = bootstrap
@@ -105,7 +102,7 @@ class _Redriven:
         came_in = self._sent - self._options.letters - _READY
         kills = ", ".join(f"{name} {count}" for name, count in sorted(self._kills.items()))
         print(
-            f"{self._client}: {self._options.letters} dead letters redriven in {took_s:.0f} s and "
+            f"{self._options.letters} dead letters redriven in {took_s:.0f} s and "
             f"{self._runs} runs, while {came_in} messages came in ({came_in / took_s:.0f}/s); "
             f"kills: {kills}\n{found}",
             flush=True,
@@ -157,19 +154,17 @@ class _Redriven:
         self._write(values())
 
     def _write(self, values: Iterator[bytes]) -> None:
-        producer = Producer(
-            {"bootstrap.servers": self._bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
-        )
+        writer = producer(self._bootstrap, enable_idempotence=True, linger_ms=5)
         for value in values:
             while True:
                 try:
-                    producer.produce(self._in, value, b"%d" % self._sent, self._sent % PARTITIONS)
+                    writer.produce(self._in, value, b"%d" % self._sent, self._sent % PARTITIONS)
                     break
                 except BufferError:
-                    producer.poll(0.1)
+                    writer.poll(0.1)
             self._sent += 1
-            producer.poll(0)
-        assert producer.flush(60) == 0
+            writer.poll(0)
+        assert writer.flush(60) == 0
 
     def _redrive(self) -> None:
         """Run the command until it is done; it is killed as often as asked, and so are the others."""
@@ -307,41 +302,38 @@ class _Watch:
 
     def run(self) -> None:
         """Until stopped."""
-        consumer = _consumer(self.bootstrap)
-        consumer.assign([TopicPartition(name, n, 0) for name in self.topics for n in range(PARTITIONS)])
+        reader = _reader(self.bootstrap)
+        reader.assign([TopicPartition(name, n, 0) for name in self.topics for n in range(PARTITIONS)])
         while not self.stop.is_set():
-            for message in consumer.consume(1, 0.1) + consumer.consume(5_000, 0):
+            for message in reader.consume(1, 0.1) + reader.consume(5_000, 0):
                 if message.error():
                     continue
                 self.counts[message.topic()] += 1
                 if message.topic() != self.topics[-1] and message.key() not in self.ended:
                     self.ended.add(message.key())
                     self.redriven += _READY <= int(message.key()) < self.most
-        consumer.close()
+        reader.close()
 
 
-def _consumer(bootstrap: str) -> Consumer:
-    return Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "bench-redrive",
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            "isolation.level": "read_committed",
-            "log_level": 0,
-        }
+def _reader(bootstrap: str) -> Consumer:
+    return consumer(
+        bootstrap,
+        "bench-redrive",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
     )
 
 
 def _read_all(bootstrap: str, topic: str) -> list[Message]:
     """All committed messages of a topic."""
-    consumer, found = _consumer(bootstrap), []
+    reader, found = _reader(bootstrap), []
     parts = [TopicPartition(topic, number, 0) for number in range(PARTITIONS)]
-    ends = {part.partition: consumer.get_watermark_offsets(part, 30.0)[1] for part in parts}
-    consumer.assign(parts)
-    while any(at.offset < ends[at.partition] for at in consumer.position(parts)):
-        found += [message for message in consumer.consume(10_000, 1.0) if not message.error()]
-    consumer.close()
+    ends = {part.partition: reader.get_watermark_offsets(part, 30.0)[1] for part in parts}
+    reader.assign(parts)
+    while any(at.offset < ends[at.partition] for at in reader.position(parts)):
+        found += [message for message in reader.consume(10_000, 1.0) if not message.error()]
+    reader.close()
     return found
 
 

@@ -1,6 +1,6 @@
 """Throughput of values of a schema registry beside plain JSON, in turn: `python -m bench.kafka_registry`.
 
-    python -m bench.kafka_registry [--client confluent] [--pairs 3] [--messages 200000]
+    python -m bench.kafka_registry [--pairs 3] [--messages 200000]
 
 The same generated posts as plain JSON, and as Avro, JSON Schema and Protobuf by a registry of the tests. Each
 run is one of `bench.kafka_throughput`. The machine's speed drifts, so quote median ratios.
@@ -23,7 +23,6 @@ _ENCODINGS = ("avro", "json_schema", "protobuf")
 def main() -> None:
     """Print machine, each run and the median ratios."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--client", default="confluent", choices=["kafka-python", "confluent"])
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--messages", type=int, default=200_000)
     given = parser.parse_args()
@@ -31,11 +30,10 @@ def main() -> None:
     ratios: dict[str, list[float]] = {encoding: [] for encoding in _ENCODINGS}
     with OwnRegistry() as registry:
         for pair in range(1, given.pairs + 1):
-            plain = throughput(given.client, given.messages, None, _LIMIT_S)
+            plain = throughput(given.messages, None, _LIMIT_S)
             print(f"{pair}, json: {plain.said}", flush=True)
             for encoding in _ENCODINGS:
                 run = throughput(
-                    given.client,
                     given.messages,
                     None,
                     _LIMIT_S,

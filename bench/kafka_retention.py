@@ -24,15 +24,13 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
-
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, Findings, Watcher, in_thread, judge, poll_until
 from tests.broker.load import PARTITIONS, Load, Place
 from tests.broker.server import free_ports
 from tests.broker.soak import Soak
+from tests.broker.stranger import AdminClient, KafkaException, TopicPartition, admin, consumer
 
 _SETTLE_S = 240.0
 _KEPT_S = 120.0
@@ -42,9 +40,7 @@ _BROKER = {
     "min.insync.replicas": "1",
     "transaction.state.log.min.isr": "1",
 }
-_TRIMMED = re.compile(
-    r" worker: \S+: retention deleted (\d+) messages before they were judged$", re.MULTILINE
-)
+_TRIMMED = re.compile(r"worker: \S+: retention deleted (\d+) messages before they were judged")
 """Said when it is counted. The metric says the same, but dies with the process."""
 _ASKED = (0, -signal.SIGKILL, -signal.SIGTERM)
 """Exit codes of what the soak itself has ended; by the signal while the program is still being loaded."""
@@ -63,10 +59,8 @@ class Retention:
 
     def run(self) -> None:
         """Until stopped; a partition without a leader has to wait for the next look."""
-        reader = Consumer(
-            {"bootstrap.servers": self.bootstrap, "group.id": "bench-retention", "log_level": 0}
-        )
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        reader = consumer(self.bootstrap, "bench-retention")
+        operator = admin(self.bootstrap)
         ends: list[tuple[float, tuple[str, int], int]] = []
         while not self.stop.wait(_LOOK_S):
             now = time.monotonic()
@@ -79,14 +73,16 @@ class Retention:
                     ends.append((now, (topic, number), end))
             due = {place: end for at, place, end in ends if at <= now - self.kept_s}
             ends = [each for each in ends if each[0] > now - self.kept_s]
-            self._delete(admin, {place: end for place, end in due.items() if end > self.begins.get(place, 0)})
+            self._delete(
+                operator, {place: end for place, end in due.items() if end > self.begins.get(place, 0)}
+            )
         reader.close()
 
-    def _delete(self, admin: AdminClient, before: dict[tuple[str, int], int]) -> None:
+    def _delete(self, operator: AdminClient, before: dict[tuple[str, int], int]) -> None:
         if not before:
             return
         wanted = [TopicPartition(*place, end) for place, end in before.items()]
-        for partition, answer in admin.delete_records(wanted, request_timeout=5).items():
+        for partition, answer in operator.delete_records(wanted, request_timeout=5).items():
             try:
                 begin = answer.result(10).low_watermark
             except KafkaException:
@@ -103,7 +99,7 @@ class ClusterSoak(Soak):
         super().__init__(cluster, deployment, seed, pause_s)
         self._rate = rate
         self._noted: set[int] = set()
-        self.ended: list[str] = []
+        self.by_themselves: list[str] = []
 
     def _troubles(self) -> list[tuple[Callable[[], None], int]]:
         return [(self._kill, 4), (self._kill_both, 1), (self._zombie, 2), (self._visitor, 1), (self._node, 4)]
@@ -116,7 +112,7 @@ class ClusterSoak(Soak):
         for name, process in self._deployment.processes.items():
             if process.poll() not in (*_ASKED, None) and process.pid not in self._noted:
                 self._noted.add(process.pid)
-                self.ended.append(f"{name}: {last_line(self._deployment, name)}")
+                self.by_themselves.append(f"{name}: {last_line(self._deployment, name)}")
         return super().supervise()
 
     def index_away(self, seconds: float) -> None:
@@ -175,13 +171,12 @@ class Outcome:
         return self.found.good and self.trimmed == self.counted and not self.wrong_ends
 
 
-def retention(client: str, seconds: float, rate: float, seed: int, *, keep_logs: bool = False) -> Outcome:
+def retention(seconds: float, rate: float, seed: int, *, keep_logs: bool = False) -> Outcome:
     """What the checker found."""
     with Cluster(3, _BROKER, mortal=True).start() as cluster:
-        app = f"kept-{client[:2]}"
+        app = "kept"
         deployment = Deployment(
             cluster.bootstrap,
-            client,
             app,
             source={"trimmed": "continue"},
             poll_messages=1_000,
@@ -234,7 +229,7 @@ def retention(client: str, seconds: float, rate: float, seed: int, *, keep_logs:
             counted = sum(map(int, _TRIMMED.findall(said)))
             kinds = [name for _, name in trouble.done]
             done = ", ".join(f"{kinds.count(kind)} × {kind}" for kind in sorted(set(kinds)))
-            outcome = Outcome(found, len(trimmed), counted, trouble.ended, done)
+            outcome = Outcome(found, len(trimmed), counted, trouble.by_themselves, done)
             return outcome
         finally:
             for thing in (watcher, load, short):
@@ -254,27 +249,23 @@ def _behind(load: Load, watcher: Watcher, rate: float) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--client", action="append", choices=["kafka-python", "confluent"])
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--rate", type=float, default=500.0, help="messages a second")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep-logs", action="store_true")
     options = parser.parse_args()
     print(machine_line())
-    good = True
-    for client in options.client or ["kafka-python", "confluent"]:
-        outcome = retention(client, options.seconds, options.rate, options.seed, keep_logs=options.keep_logs)
-        print(
-            f"{client}, seed {options.seed}, {options.rate:g} generated posts/s, {options.seconds:g} s, "
-            f"retention {_KEPT_S:g} s: {outcome.done}"
-        )
-        print(outcome.found)
-        print(f"retention took {outcome.trimmed} messages never judged; workers counted {outcome.counted}")
-        for line in outcome.wrong_ends:
-            print(f"ENDED BY ITSELF: {line}")
-        print("OK" if outcome.good else "WRONG", flush=True)
-        good = good and outcome.good
-    sys.exit(0 if good else 1)
+    outcome = retention(options.seconds, options.rate, options.seed, keep_logs=options.keep_logs)
+    print(
+        f"seed {options.seed}, {options.rate:g} generated posts/s, {options.seconds:g} s, "
+        f"retention {_KEPT_S:g} s: {outcome.done}"
+    )
+    print(outcome.found)
+    print(f"retention took {outcome.trimmed} messages never judged; workers counted {outcome.counted}")
+    for line in outcome.wrong_ends:
+        print(f"ENDED BY ITSELF: {line}")
+    print("OK" if outcome.good else "WRONG")
+    sys.exit(0 if outcome.good else 1)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """An app with shards on a real broker, beside the same app without: CPU, memory, pauses, latency.
 
-    python -m bench.kafka_shards cost [--kept 4000000] [--segments 16] [--client confluent] [--rate 5000]
+    python -m bench.kafka_shards cost [--kept 4000000] [--segments 16] [--rate 5000]
     python -m bench.kafka_shards pauses|latency [--kept 400000] …
     python -m bench.kafka_shards verdicts [--kept 20000] [--segments 4] [--posts FILE.jsonl.gz …]
 
@@ -44,7 +44,7 @@ from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_
 from tests.broker.load import Load
 from tests.broker.server import free_ports
 from tests.twins import batch_of
-from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.settings.model import KafkaSettings, Settings
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
@@ -81,16 +81,14 @@ class App:
     exact: `exact.window.messages`; None: three times the near window
     """
 
-    def __init__(
-        self, bootstrap: str, client: str, name: str, kept: int, segments: int, exact: int | None = None
-    ) -> None:
+    def __init__(self, bootstrap: str, name: str, kept: int, segments: int, exact: int | None = None) -> None:
         self.bootstrap = bootstrap
         self.segments = segments
         self.sent = 0
         self.ports: dict[str, int] = {}
         segment = kept // segments
         window = kept + (segment if segments > 1 else 0)
-        self.deployment = Deployment(bootstrap, client, name, snapshot_every="1h")
+        self.deployment = Deployment(bootstrap, name, snapshot_every="1h")
         self.deployment.set("exact", window={"messages": exact or 3 * window})
         self.deployment.set("near", window={"messages": window, "age": "none"}, segment=segment)
         self.deployment.set("state", memory=_MEMORY, scratch=str(self.deployment.folder))
@@ -105,7 +103,7 @@ class App:
     def run(self, *, shards: bool, replicas: int = 1) -> None:
         """Start index and worker, with shards if wanted, and wait until they work."""
         self.deployment.set("near", answers="shards" if shards else "none", replicas=replicas)
-        broker = connect(KafkaSettings(bootstrap=self.bootstrap))
+        broker = KafkaBroker(KafkaSettings(bootstrap=self.bootstrap))
         create(Settings.model_validate(self.deployment.settings), broker.admin())
         broker.close()
         self.start("index", "index")
@@ -136,7 +134,7 @@ class App:
         Load(self.bootstrap, f"{name}.in", messages, rate, seed=1_000 + self.sent).run()
         self.sent += messages
         seen = progress(self.bootstrap, f"{name}.workers", f"{name}.in", self.sent, _LIMIT_S)
-        if seen[-1][1] < self.sent:
+        if seen[-1].done < self.sent:
             raise SystemExit(f"not judged in time; logs: {self.deployment.folder}")
 
     def kept(self) -> float:
@@ -189,14 +187,14 @@ def cost(bootstrap: str, options: argparse.Namespace) -> None:
     rate = _COST_RATE if options.rate is None else options.rate or None
     print("as fast as each goes" if rate is None else f"{rate:,.0f} messages/s")
     exact = 3 * options.kept
-    one = App(bootstrap, options.client, "one", options.kept // options.segments, 1, exact)
+    one = App(bootstrap, "one", options.kept // options.segments, 1, exact)
     one.fill()
     ones = [one.cost(options.messages, rate) for _ in range(options.pairs)]
     for each in ones:
         print(f"one segment: {each}", flush=True)
     one.end()
     one.deployment.close()
-    app = App(bootstrap, options.client, "many", options.kept, options.segments, exact)
+    app = App(bootstrap, "many", options.kept, options.segments, exact)
     try:
         start = time.monotonic()
         app.fill()
@@ -281,7 +279,7 @@ class Trickle:
 
 def pauses(bootstrap: str, options: argparse.Namespace) -> None:
     """Print the longest silence for each thing that happens to shards."""
-    app = App(bootstrap, options.client, "pauses", options.kept, options.segments)
+    app = App(bootstrap, "pauses", options.kept, options.segments)
     deployment = app.deployment
 
     def leave(member: str) -> None:
@@ -326,7 +324,7 @@ def pauses(bootstrap: str, options: argparse.Namespace) -> None:
 
 def latency(bootstrap: str, options: argparse.Namespace) -> None:
     """Print times from send to arrival without and with shards, in turn."""
-    app = App(bootstrap, options.client, "latency", options.kept, options.segments)
+    app = App(bootstrap, "latency", options.kept, options.segments)
     ratios: list[tuple[float, float]] = []
     try:
         app.fill()
@@ -365,7 +363,7 @@ def verdicts(bootstrap: str, options: argparse.Namespace) -> None:
 def _verdicts(bootstrap: str, options: argparse.Namespace, posts: Path) -> int:
     """Messages of a file whose verdicts differ."""
     name = posts.name.partition(".")[0]
-    app = App(bootstrap, options.client, name, options.kept, options.segments)
+    app = App(bootstrap, name, options.kept, options.segments)
     lines = gzip.decompress(posts.read_bytes()).splitlines()[: options.messages]
     watcher = Watcher(bootstrap, app.deployment.outputs)
     try:
@@ -397,7 +395,7 @@ def _verdicts(bootstrap: str, options: argparse.Namespace, posts: Path) -> int:
         wrong += (seen.topic == app.deployment.outputs[0], seen.leader) != (leader is None, leader)
     unique = int((plain.kinds == Kind.UNIQUE).sum())
     print(
-        f"{name}, {options.client}: {len(lines):,} messages, {unique:,} unique, {wrong:,} not as in one "
+        f"{name}: {len(lines):,} messages, {unique:,} unique, {wrong:,} not as in one "
         f"plain loop; {left:,.0f} of {taken:,.0f} rows (times segments) looked up although answered",
         flush=True,
     )
@@ -410,7 +408,6 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("what", choices=["cost", "pauses", "latency", "verdicts"])
-    parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
     parser.add_argument("--kept", type=int, default=4_000_000)
     parser.add_argument("--segments", type=int, default=16)
     parser.add_argument(
@@ -424,7 +421,7 @@ def main() -> None:
     parser.add_argument("--keep-logs", action="store_true")
     options = parser.parse_args()
     print(
-        f"{machine_line()}\n{options.kept:,} kept in {options.segments} full segments, {options.client}",
+        f"{machine_line()}\n{options.kept:,} kept in {options.segments} full segments",
         flush=True,
     )
     with Cluster().start() as cluster:

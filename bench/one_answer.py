@@ -1,6 +1,6 @@
 """One file by the command, in Python and on a Kafka broker: what each keeps, and whether it is the same.
 
-    python -m bench.one_answer [--rows 30000 250000] [--client kafka-python] [--posts FILE]
+    python -m bench.one_answer [--rows 30000 250000] [--posts FILE]
 
 Input is generated posts, or real ones (--posts, gzipped JSON lines), on one partition. Each way has its
 default settings; on Kafka those of config/kafka.yaml. Rows are compared byte for byte, in their order. Exit
@@ -19,13 +19,13 @@ from itertools import islice
 from pathlib import Path
 
 import orjson
-from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
+from tests.broker.stranger import TopicPartition, consumer, producer
 from twinsieve import Sieve
 from twinsieve.pipeline.broker.admin import NewTopic
-from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.settings.model import KafkaSettings
 from twinsieve.pipeline.tools.generate.stream import generate
 
@@ -55,9 +55,9 @@ def in_python(rows: list[bytes]) -> list[bytes]:
     return list(Sieve().dedup(rows, text=lambda row: orjson.loads(row)["text"]))
 
 
-def on_kafka(rows: list[bytes], folder: Path, client: str, bootstrap: str, app: str) -> list[bytes]:
+def on_kafka(rows: list[bytes], folder: Path, bootstrap: str, app: str) -> list[bytes]:
     """The rows in the output topic when every row has come out."""
-    broker = connect(KafkaSettings(bootstrap=bootstrap))
+    broker = KafkaBroker(KafkaSettings(bootstrap=bootstrap))
     broker.admin().create_topic(NewTopic(f"{app}.in", 1, 1))
     broker.close()
     names = {
@@ -66,7 +66,6 @@ def on_kafka(rows: list[bytes], folder: Path, client: str, bootstrap: str, app: 
         "output.topic": f"{app}.out",
         "output.duplicates": f"{app}.dup",
         "output.dead_letter": f"{app}.dead",
-        "kafka.client": client,
         "kafka.bootstrap": bootstrap,
         "state.dir": str(folder / "state"),
         "http.listen": "none",
@@ -74,10 +73,10 @@ def on_kafka(rows: list[bytes], folder: Path, client: str, bootstrap: str, app: 
     settings = ["-c", str(_ROOT / "config" / "kafka.yaml")]
     settings += [word for name, value in names.items() for word in ("--set", f"{name}={value}")]
     subprocess.run([*_TWINSIEVE, "topics", "create", *settings], check=True, capture_output=True)
-    producer = Producer({"bootstrap.servers": bootstrap, "queue.buffering.max.messages": len(rows) + 1})
+    writer = producer(bootstrap, queue_buffering_max_messages=len(rows) + 1)
     for row in rows:
-        producer.produce(f"{app}.in", row)
-    producer.flush()
+        writer.produce(f"{app}.in", row)
+    writer.flush()
     process = subprocess.Popen([*_TWINSIEVE, "run", *settings, "--member", "one"], stderr=subprocess.DEVNULL)
     try:
         return _out(bootstrap, app, len(rows))
@@ -87,23 +86,18 @@ def on_kafka(rows: list[bytes], folder: Path, client: str, bootstrap: str, app: 
 
 
 def _out(bootstrap: str, app: str, rows: int) -> list[bytes]:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "bench-one-answer",
-            "auto.offset.reset": "earliest",
-            "isolation.level": "read_committed",
-        }
+    reader = consumer(
+        bootstrap, "bench-one-answer", auto_offset_reset="earliest", isolation_level="read_committed"
     )
-    consumer.assign([TopicPartition(f"{app}.{end}", 0, 0) for end in ("out", "dup", "dead")])
+    reader.assign([TopicPartition(f"{app}.{end}", 0, 0) for end in ("out", "dup", "dead")])
     kept, others, deadline = [], 0, time.monotonic() + _LIMIT_S
     while len(kept) + others < rows and time.monotonic() < deadline:
-        for message in consumer.consume(10_000, 1.0):
+        for message in reader.consume(10_000, 1.0):
             if message.error() is None and message.topic() == f"{app}.out":
                 kept.append(message.value())
             elif message.error() is None:
                 others += 1
-    consumer.close()
+    reader.close()
     if len(kept) + others != rows:
         raise SystemExit(f"{len(kept) + others:,} of {rows:,} rows came out")
     return kept
@@ -113,12 +107,11 @@ def main() -> None:
     """Prints machine, input and a line for each number of rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[30_000, 250_000])
-    parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
     parser.add_argument("--posts", type=Path, help="real posts, gzipped JSON lines")
     options = parser.parse_args()
     print(machine_line())
     source = options.posts.name if options.posts else "generated posts, seed 1"
-    print(f"input: {source}; one broker, one `run`, {options.client}", flush=True)
+    print(f"input: {source}; one broker, one `run`", flush=True)
     differ = False
     with Cluster().start() as cluster:
         for count in options.rows:
@@ -126,7 +119,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as name:
                 command = by_command(rows, Path(name))
                 python = in_python(rows)
-                kafka = on_kafka(rows, Path(name), options.client, cluster.bootstrap, f"rows{count}")
+                kafka = on_kafka(rows, Path(name), cluster.bootstrap, f"rows{count}")
             same = command == python == kafka
             differ |= not same
             kept = f"command {len(command):,}, Python {len(python):,}, Kafka {len(kafka):,} kept"

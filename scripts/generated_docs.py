@@ -74,15 +74,15 @@ def memory_table() -> str:
 
 
 def options_table() -> str:
-    """The options of the client libraries that may be given."""
-    rows = ["| option | of | values |", "|---|---|---|"]
+    """The options of kafka-python that may be given."""
+    rows = ["| option | values |", "|---|---|"]
     for name, values in ALLOWED.items():
         shown = (
             f"{values.start:,} to {values.stop - 1:,}"
             if isinstance(values, range)
             else ", ".join(f"`{value}`" for value in values)
         )
-        rows.append(f"| `{name}` | {'librdkafka' if '.' in name else 'kafka-python'} | {shown} |")
+        rows.append(f"| `{name}` | {shown} |")
     return "\n".join(rows) + "\n"
 
 

@@ -45,8 +45,9 @@ LICENCES = (
 and can be replaced, and a choice in marisa-trie. The MPL is of certifi and orjson, which are used unchanged:
 it asks for the source of their own files alone. MIT-0 (cffi) and MIT-CMU (pillow) ask for no more than MIT.
 "Apache Software License" is version 2.0 in the packages that name it so: confluent-kafka, OpenCC,
-python-dateutil, aws-msk-iam-sasl-signer-python. "Python Software Foundation License" is what matplotlib calls
-its own, which is made from PSF-2.0 and asks for no more."""
+python-dateutil, aws-msk-iam-sasl-signer-python. confluent-kafka, with librdkafka in its wheel, is of the
+extra `registry` alone, for its client of a schema registry. "Python Software Foundation License" is what
+matplotlib calls its own, which is made from PSF-2.0 and asks for no more."""
 
 VERSIONED = {
     "docker/Dockerfile": r'image\.version="(.+)"',

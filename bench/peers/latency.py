@@ -11,18 +11,17 @@ from collections.abc import Callable
 from statistics import median, quantiles
 from typing import NamedTuple
 
-from confluent_kafka import Producer
-
 from bench.peers.installation import Installation
-from bench.peers.programs import NAMES, in_turn, make_topic, program, reader_of, send
+from bench.peers.programs import OWN, in_turn, make_topic, program, reader_of, send
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import in_thread, poll_until
+from tests.broker.stranger import producer
 from twinsieve.pipeline.tools.generate.stream import generate
 
 _SKIP_S = 15.0
 """What comes in the first seconds, with the start of the program, does not count."""
 _LIMIT_S = 60.0
-_PROGRAMS = ("confluent", "kafka-python", "Kafka Streams")
+_PROGRAMS = (OWN, "Kafka Streams")
 
 
 class Latency(NamedTuple):
@@ -51,7 +50,7 @@ def latencies(
                     one.stop()
             if len(waits) < rate:
                 raise RuntimeError(f"{len(waits)} messages came out")
-            result = Latency(NAMES[name], median(waits), quantiles(waits, n=100)[98], len(waits))
+            result = Latency(name, median(waits), quantiles(waits, n=100)[98], len(waits))
             told(result)
             return result
 
@@ -75,15 +74,15 @@ def _waits_ms(bootstrap: str, source: str, output: str, rate: float, seconds: fl
         consumer.close()
 
     reading = in_thread(read)
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2})
+    writer = producer(bootstrap, linger_ms=2)
     start = time.monotonic()
     for number, post in enumerate(generate(int(rate * (_SKIP_S + seconds)), 1, repeats=0.0)):
         ahead = start + number / rate - time.monotonic()
         if ahead > 0.002:
-            producer.poll(0)
+            writer.poll(0)
             time.sleep(ahead)
-        send(producer, source, post)
-    producer.flush(30)
+        send(writer, source, post)
+    writer.flush(30)
     # Of posts that repeat nothing nearly all come out.
     poll_until(lambda: len(waits) >= 0.95 * rate * seconds, _LIMIT_S)
     time.sleep(1.0)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 
 import orjson
-from confluent_kafka import Consumer, Producer
+
+from tests.broker.stranger import consumer, producer
 
 _BATCH = 10_000
 
@@ -17,28 +18,21 @@ _BATCH = 10_000
 def main() -> None:
     """Copy messages whose text did not come before."""
     bootstrap, group, source, output = sys.argv[1:]
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": group,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-        }
-    )
-    producer = Producer({"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 1_000_000})
-    consumer.subscribe([source])
+    reader = consumer(bootstrap, group, auto_offset_reset="earliest", enable_auto_commit=False)
+    writer = producer(bootstrap, queue_buffering_max_messages=1_000_000)
+    reader.subscribe([source])
     seen: set[str] = set()
     while True:
-        messages = [message for message in consumer.consume(_BATCH, 0.1) if not message.error()]
+        messages = [message for message in reader.consume(_BATCH, 0.1) if not message.error()]
         for message in messages:
             value = message.value()
             text = orjson.loads(value)["text"]
             if text not in seen:
                 seen.add(text)
-                producer.produce(output, value, partition=message.partition())
+                writer.produce(output, value, partition=message.partition())
         if messages:
-            producer.flush()
-            consumer.commit(asynchronous=False)
+            writer.flush()
+            reader.commit(asynchronous=False)
 
 
 if __name__ == "__main__":

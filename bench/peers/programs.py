@@ -21,14 +21,14 @@ from statistics import median
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
-from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.peers.installation import Installation
 from tests import debian
 from tests.broker.deployment import Deployment
 from tests.broker.load import PARTITIONS
+from tests.broker.stranger import Consumer, Producer, TopicPartition, consumer, producer
 from twinsieve.pipeline.broker.admin import NewTopic
-from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _Result = TypeVar("_Result", bound=Any)
@@ -38,16 +38,9 @@ _JAVA = Path(__file__).with_name("streams")
 _FLUSH_S = 300.0
 WORKERS = 2
 """Workers of this program, beside the index; threads of Kafka Streams."""
-NAMES = {
-    "confluent": "twinsieve, confluent",
-    "kafka-python": "twinsieve, kafka-python",
-    "Kafka Streams": "Kafka Streams",
-    "Quix Streams": "Quix Streams",
-    "a set": "a loop with a set",
-}
-"""As shown, by the names here."""
-OWN = frozenset({"confluent", "kafka-python"})
-"""Those that find similar messages, too: this program with either client."""
+OWN = "twinsieve"
+"""The one that finds similar messages, too."""
+NAMES = (OWN, "Kafka Streams", "Quix Streams", "a loop with a set")
 
 
 class Program(NamedTuple):
@@ -93,45 +86,42 @@ def medians(runs: list[_Result]) -> _Result:
 
 def reader_of(bootstrap: str, topic: str) -> Consumer:
     """A consumer of the committed messages of a topic, from its beginning, without delay."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "peers-reader",
-            "auto.offset.reset": "earliest",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "fetch.wait.max.ms": 5,
-            "log_level": 0,
-        }
+    reader = consumer(
+        bootstrap,
+        "peers-reader",
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        fetch_wait_max_ms=5,
     )
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
-    return consumer
+    reader.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+    return reader
 
 
 def make_topic(bootstrap: str, topic: str) -> None:
     """A new topic."""
-    broker = connect(KafkaSettings(bootstrap=bootstrap))
+    broker = KafkaBroker(KafkaSettings(bootstrap=bootstrap))
     broker.admin().create_topic(NewTopic(topic, PARTITIONS))
     broker.close()
 
 
-def send(producer: Producer, topic: str, post: dict[str, Any]) -> bytes:
+def send(writer: Producer, topic: str, post: dict[str, Any]) -> bytes:
     """Give a post to a producer. returns: the digest of its text"""
     digest = blake2b(post["text"].encode(), digest_size=16).digest()
     while True:
         try:
-            producer.produce(topic, orjson.dumps(post), digest, partition=digest[0] % PARTITIONS)
+            writer.produce(topic, orjson.dumps(post), digest, partition=digest[0] % PARTITIONS)
         except BufferError:
-            producer.poll(0.1)
+            writer.poll(0.1)
         else:
             return digest
 
 
 def fill(bootstrap: str, topic: str, posts: Iterable[dict[str, Any]]) -> list[bytes]:
     """Write posts to a topic, as fast as it goes. returns: the digest of each post's text"""
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "compression.type": "lz4"})
-    digests = [send(producer, topic, post) for post in posts]
-    producer.flush(_FLUSH_S)
+    writer = producer(bootstrap, linger_ms=50, compression_type="lz4")
+    digests = [send(writer, topic, post) for post in posts]
+    writer.flush(_FLUSH_S)
     return digests
 
 
@@ -143,8 +133,8 @@ def program(
 
     raises: RuntimeError if Kafka Streams cannot be fetched
     """
-    if name in OWN:
-        yield _own(name, bootstrap, app, source, alone=alone)
+    if name == OWN:
+        yield _own(bootstrap, app, source, alone=alone)
         return
     output = f"{app}.out"
     make_topic(bootstrap, output)
@@ -170,8 +160,8 @@ def program(
         yield Program(app, output, start, stop)
 
 
-def _own(client: str, bootstrap: str, app: str, source: str, *, alone: bool) -> Program:
-    deployment = Deployment(bootstrap, client, app, snapshot_every="5m", source={"topics": [source]})
+def _own(bootstrap: str, app: str, source: str, *, alone: bool) -> Program:
+    deployment = Deployment(bootstrap, app, snapshot_every="5m", source={"topics": [source]})
     deployment.create_topics()
 
     def start() -> list[int]:

@@ -6,14 +6,10 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
-
-from bench.machine import MachineTime, cpu_seconds, machine_time
+from bench.kafka_throughput import progress
 from bench.peers.installation import Installation
 from bench.peers.programs import NAMES, OWN, Program, fill, in_turn, make_topic, program, reader_of
 from tests.broker.cluster import Cluster
-from tests.broker.deployment import poll_until
-from tests.broker.load import PARTITIONS
 from twinsieve.pipeline.tools.generate.stream import generate
 
 _INPUT = "peers.in"
@@ -55,38 +51,24 @@ def results(
 
 def _measured(name: str, run: Program, bootstrap: str, messages: int, texts: int) -> Result:
     """One run, from the first committed offset that is seen to the last."""
-    pids = run.start()
-    seen: list[tuple[float, int, float, MachineTime]] = []
     try:
-        reader = Consumer({"bootstrap.servers": bootstrap, "group.id": run.group, "log_level": 0})
-        partitions = [TopicPartition(_INPUT, number) for number in range(PARTITIONS)]
-
-        def is_done() -> bool:
-            try:
-                done = sum(max(0, at.offset) for at in reader.committed(partitions, timeout=30))
-            except KafkaException:  # the group's coordinator is still on its way
-                return False
-            if done > (seen[-1][1] if seen else 0):
-                seen.append((time.monotonic(), done, sum(map(cpu_seconds, pids)), machine_time()))
-            return done >= messages
-
-        finished = poll_until(is_done, _LIMIT_S)
-        reader.close()
+        seen = progress(bootstrap, run.group, _INPUT, messages, _LIMIT_S, run.start())
     finally:
         run.stop()
-    if not finished:
-        raise RuntimeError(f"{seen[-1][1] if seen else 0:,} of {messages:,} messages after {_LIMIT_S:g} s")
+    first, last = seen[0], seen[-1]
+    if last.done < messages:
+        raise RuntimeError(f"{last.done:,} of {messages:,} messages after {_LIMIT_S:g} s")
     if len(seen) < 2:
         raise RuntimeError("all messages were committed at once; take more of them")
-    (first_s, before, cpu_before, began), (last_s, done, cpu, ended) = seen[0], seen[-1]
-    is_own = name in OWN
+    is_own = name == OWN
     out = _count(bootstrap, run.output)
     if not is_own and out != texts:
         raise RuntimeError(f"{out:,} messages came out of {texts:,} different ones")
-    micros = 1e6 * (cpu - cpu_before) / (done - before)
-    rate = (done - before) / (last_s - first_s)
-    idle = (ended.idle - began.idle) / (ended.all - began.all)
-    return Result(NAMES[name], rate, micros, idle, out, None if is_own else texts)
+    done = last.done - first.done
+    micros = 1e6 * (last.cpu_s - first.cpu_s) / done
+    rate = done / (last.at_s - first.at_s)
+    idle = (last.machine.idle - first.machine.idle) / (last.machine.all - first.machine.all)
+    return Result(name, rate, micros, idle, out, None if is_own else texts)
 
 
 def _count(bootstrap: str, topic: str) -> int:

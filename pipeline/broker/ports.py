@@ -1,8 +1,8 @@
 """The interface to the message broker: consume, append, write in transactions, administer topics.
 
-The rest of the program uses a broker only through this interface. It has three implementations, which pass
-the same tests (tests/broker/): kafka-python and confluent (pipeline/kafka/), and a broker in memory
-(tests/memory/). A `Broker` is built once per process and makes the clients that the roles hold:
+The rest of the program uses a broker only through this interface. It has two implementations, which pass the
+same tests (tests/broker/): kafka-python (pipeline/kafka/), and a broker in memory (tests/memory/). A `Broker`
+is built once per process and makes the clients that the roles hold:
 
 | client | made by | held by | for |
 |---|---|---|---|
@@ -142,7 +142,7 @@ class GroupConsumer(PartitionReader, Protocol):
         """Records that have arrived, as for a `Reader`, with the membership and assignment of that moment.
 
         raises: AbortableError for a position out of range; FatalError(fenced=True) if another process has
-            this member name (if the client cannot notice that, `TransactionalProducer.send_offsets` does)
+            this member name
         """
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:

@@ -236,8 +236,8 @@ class Membership:
     """Membership of a group consumer at one moment. `TransactionalProducer.send_offsets` fails if it is no
     longer valid.
 
-    Each client library has a subclass with the data that its producer needs. Worker and index use only the
-    fields of this class.
+    A broker has a subclass with the data that its producer needs. Worker and index use only the fields of
+    this class.
 
     generation: -1 outside a group; `TransactionalProducer.send_offsets` refuses a negative one.
     """

@@ -203,6 +203,8 @@ def command(
         )
     for key, problem in refused_on_kafka(settings):
         click.echo(f"refused on Kafka: {key} {problem}")
+    for warning in settings.warnings:
+        click.echo(printable(f"warning: {warning}"))
     for key, problem in open_doors(settings) + open_pages(settings) + unshared_state(settings):
         click.echo(printable(f"warning: {key} {problem}"))
     for key, problem in missing_secrets(settings):

@@ -15,7 +15,7 @@ this, `committed_offsets` handles the transaction."""
 METADATA_S = 5.0
 """Greatest age of a client's metadata. A consumer may notice new partitions of a topic only after this time,
 and delivers none of their messages before; a producer chooses partitions by key among those that it knows.
-The default of the libraries is minutes."""
+The library's default is minutes."""
 UNKNOWN_S = 2.0
 """How long a producer asks for metadata when a message is for a partition that it does not know. Partitions
 may have been added, and a broker may answer without them for a moment."""

@@ -1,4 +1,4 @@
-"""Remove a static member from its group. Neither library does that when a consumer closes.
+"""Remove a static member from its group. kafka-python does not do that when a consumer closes.
 
 A process leaves its groups after an error too: a rebalance costs its share less than a second. A supervisor
 that starts a failing process again and again would otherwise keep its partitions out of service. The last
@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TypeVar
 
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 
-_T = TypeVar("_T")
 _LEAVE_S = 5.0
 _log = logging.getLogger(__name__)
 
@@ -28,31 +26,17 @@ def leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str
     has taken the member name, nothing is removed. Never raises a BrokerError: if the removal fails, the
     session times out by itself.
     """
-    _asked(group, lambda: _leave(admin(), group, name, member_id))
-
-
-def may_leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str) -> bool:
-    """Whether `leave` would remove this member now; False if the group cannot be asked."""
-    return _asked(group, lambda: _has_others(admin(), group, name, member_id)) or False
-
-
-def _asked(group: str, ask: Callable[[], _T]) -> _T | None:
     try:
-        return within(_LEAVE_S, ask)
+        within(_LEAVE_S, lambda: _leave(admin(), group, name, member_id))
     except (BrokerError, DeadlineError) as error:
         _log.info(
             "group %s: could not leave it (%s); other members get its partitions after kafka.session_timeout",
             group,
             error,
         )
-        return None
 
 
 def _leave(client: KafkaAdmin, group: str, name: str, member_id: str) -> None:
-    if _has_others(client, group, name, member_id):
-        client.remove_member(group, name, member_id)
-
-
-def _has_others(client: KafkaAdmin, group: str, name: str, member_id: str) -> bool:
     members = client.members(group)
-    return len(members) > 1 and member_id in members and members[member_id].name == name
+    if len(members) > 1 and member_id in members and members[member_id].name == name:
+        client.remove_member(group, name, member_id)

@@ -1,4 +1,4 @@
-"""TLS settings, checked here because the client libraries hide what is wrong with them."""
+"""TLS settings, checked here because the client library hides what is wrong with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REFUSAL_S = 1.0
 def tls_context(settings: KafkaSettings) -> ssl.SSLContext:
     """A TLS context with the certificates of the settings.
 
-    raises: ConfigError for a file that cannot be used; both client libraries would report only a failed
+    raises: ConfigError for a file that cannot be used; the client library would report only a failed
         connection
     """
     security = settings.security
@@ -40,7 +40,7 @@ def handshake_problem(settings: KafkaSettings) -> list[str]:
     """OpenSSL's error from a TLS handshake with the first bootstrap address that answers, or nothing.
 
     If the settings do not ask for TLS, the result says instead whether the broker speaks TLS.
-    A client library may report only a lost connection in two cases: the broker refuses our certificate, or
+    The client library may report only a lost connection in two cases: the broker refuses our certificate, or
     the client speaks plain text to a TLS port. This handshake finds the cause.
 
     returns: one text, or an empty list if no problem was found or no address answers

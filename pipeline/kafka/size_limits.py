@@ -58,20 +58,16 @@ class Limits:
         clock: BrokerClock,
         client_bytes: int,
         compression: str,
-        *,
-        nulls: bool,
     ) -> None:
         """admin: returns the administration client that requests the limits
         clock: the broker's clock, because the broker compares timestamps with its own time
         client_bytes: largest message that the client itself accepts
         compression: name of the codec that the client sends with
-        nulls: True if the client can send null header values, and messages with neither key nor value
         """
         self._admin = admin
         self._clock = clock
         self._client_bytes = client_bytes
         self._compress = _COMPRESS.get(compression)
-        self._nulls = nulls
         self._lock = threading.Lock()
         self._infos: dict[str, tuple[float, TopicInfo]] = {}
 
@@ -125,16 +121,13 @@ class Limits:
     def _reason(
         self, key: bytes | None, value: bytes | None, headers: Sequence[Header], max_bytes: int
     ) -> DeadLetterReason | None:
-        if key is None and value is None and not self._nulls:
+        if key is None and value is None:
             return DeadLetterReason.NO_KEY_NO_VALUE
         beside = _BATCH_BYTES + len(key or b"")
         for name, text in headers:
-            if text is None and not self._nulls:
+            if text is None:
                 return DeadLetterReason.NULL_HEADER
-            try:
-                beside += len(name.encode()) + len(text or b"") + _HEADER_BYTES
-            except UnicodeEncodeError:
-                return DeadLetterReason.BAD_HEADER
+            beside += len(name.encode()) + len(text) + _HEADER_BYTES
         return None if self._fits(beside, value or b"", max_bytes) else DeadLetterReason.TOO_LARGE_FOR_TOPIC
 
     def _fits(self, beside: int, value: bytes, max_bytes: int) -> bool:

@@ -16,7 +16,6 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
@@ -171,16 +170,6 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc] # the library 
 
     def token(self) -> str:
         return self._source.token().value
-
-
-def token_callback(source: TokenSource) -> Callable[[str], tuple[str, float]]:
-    """What librdkafka asks for tokens: value, and the end of its life in seconds since 1970."""
-
-    def asked(_: str) -> tuple[str, float]:
-        token = source.token()
-        return token.value, time.time() + token.ends_s - time.monotonic()
-
-    return asked
 
 
 def _requested(security: SecuritySettings) -> Token:

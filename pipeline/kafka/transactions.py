@@ -1,13 +1,15 @@
-"""The part of a transactional producer that is the same for both client libraries."""
+"""The transactional producer, with workarounds for faults of kafka-python 3.0.12."""
 
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
+
+from kafka import TopicPartition, errors
+from kafka.structs import ConsumerGroupMetadata
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import (
@@ -20,74 +22,95 @@ from twinsieve.pipeline.broker.records import (
     MovedOnError,
     Partition,
     RefusedRecordError,
+    row_spans,
 )
-from twinsieve.pipeline.kafka.broker import Access
+from twinsieve.pipeline.kafka.access import Access
 from twinsieve.pipeline.kafka.client import Client
+from twinsieve.pipeline.kafka.committed import offset_and_metadata
 from twinsieve.pipeline.kafka.deadline import CallThread, DeadlineError
-from twinsieve.pipeline.kafka.errors import NAME_TAKEN, ErrorRules
+from twinsieve.pipeline.kafka.errors import (
+    NAME_TAKEN,
+    Meaning,
+    may_be_fenced,
+    meaning,
+    reason,
+    too_large,
+    translated,
+)
+from twinsieve.pipeline.kafka.patches import append_batches, cut_off, first_error, require_partition
+from twinsieve.pipeline.kafka.producers import MAX_BLOCK_MS, make_producer, note_time, shut
 from twinsieve.pipeline.kafka.size_limits import BatchBytes
+from twinsieve.stages.rows.record_batch import EncodedBatch, encode_batches
 
-_FENCED_POLL_S = 0.05
+_LINGER_MS = 5
+_ENCODED_BYTES = 2 << 20
+"""Bytes of keys and values that are encoded in one call, which takes a few times as much memory."""
+_QUICK_S = 3.0
+_FENCED_LOOK_S = 0.05
+_RAISED = (errors.KafkaError, ValueError, TypeError)
+"""What calls of the producer raise. ValueError: the partition does not exist. TypeError: a message that
+`unsendable` would have returned."""
+_UNFINISHED = (errors.KafkaError, DeadlineError)
+_TOLD_ONCE = frozenset({Meaning.DENIED, Meaning.EPOCH_OVER})
+"""Only the first error of a producer says these; the later ones are unspecific."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaMembership(Membership):
-    """A membership, with what the client library needs to commit offsets for it.
+    """A membership, with what kafka-python needs to commit offsets for it.
 
     metadata: the group metadata as the library's own object, sent with the offsets of a transaction
-    poll_fenced: polls the consumer, and returns whether another process displaced this member (joined under
-        its name); messages of that poll are dropped
+    is_fenced: returns whether another process displaced this member (joined under its name)
     """
 
-    metadata: Any
-    poll_fenced: Callable[[], bool]
-
-    def is_stale(self) -> bool:
-        """Whether the member id is outdated, because the consumer lost its session and joined again."""
-        return False
+    metadata: ConsumerGroupMetadata
+    is_fenced: Callable[[], bool]
 
 
 class KafkaTransactionalProducer(Client):
-    """The rules of `ports.TransactionalProducer` that do not depend on the library.
+    """`ports.TransactionalProducer` on kafka-python.
 
-    They decide which calls are refused before the library sees them, which errors make the client unusable,
-    and whether another process has taken the slot (the transactional id).
+    kafka-python's calls for offsets, commit and abort have no time limit, and never return if the broker
+    restarts during a transaction. So each of these calls gets a limit here. Upstream issue: none found.
 
-    Subclasses make `_producer` and implement its calls. If a topic refused a batch, a new `_producer` is made
-    for the next transaction, with smaller batches if their size was the cause.
+    If a topic refused a batch, a new producer of the library is made for the next transaction, with smaller
+    batches if their size was the cause.
     """
 
-    _producer: Any
-    _raised: tuple[type[Exception], ...]
-    """Error classes that calls of the producer raise, including those for a bad message or partition."""
-
-    def __init__(
-        self, access: Access, transactional_id: str, errors: ErrorRules, topics: Collection[str]
-    ) -> None:
+    def __init__(self, access: Access, transactional_id: str, topics: Collection[str] = ()) -> None:
         settings = access.settings
-        self._limits = access.limits
+        self._access = access
+        self._id = transactional_id
+        self._name = f"transaction {transactional_id}"
         self._topics = frozenset(topics)
         self._batches = BatchBytes(access.limits, topics)
         self._is_spent = False
         """True if a topic has refused a batch. Batches behind it arrive out of sequence, those of the next
         transaction too, so a new producer is needed."""
-        self._clock = access.clock
-        self._errors = errors
-        self._unfinished: tuple[type[Exception], ...] = (*errors.raised, DeadlineError)
-        self._name = f"transaction {transactional_id}"
         self._deadline_s = settings.request_timeout_ms / 1000
         # The broker aborts a transaction that is older than its time-out, so waiting longer for the answer
         # to its offsets or its abort is useless. After an outage that answer may never come, above all if
         # the coordinator has died.
         self._life_s = min(self._deadline_s, settings.transaction_timeout_ms / 1000)
         self._heartbeats_s = settings.session_timeout_ms / 2000
+        self._producer: Any = None
         self._open = False
         self._dead = False
         self._membership: KafkaMembership | None = None
         self._thread = CallThread()
+        self._unsent: list[tuple[TopicPartition, EncodedBatch]] = []
+        """Batches of the open transaction that are queued together, once all of them are known."""
+        self._futures: list[Any] = []
+        self._sent_last: tuple[Any, float] | None = None
+        """The last message of the open transaction, and when it was sent."""
+        try:
+            self._make()
+        except BrokerError:
+            self._thread.close()
+            raise
 
     def unsendable(self, topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
-        return self._limits.unsendable(topic, messages)
+        return self._access.limits.unsendable(topic, messages)
 
     def begin(self) -> None:
         self._alive()
@@ -100,6 +123,52 @@ class KafkaTransactionalProducer(Client):
         self._require_open("send")
         where = topic if partition is None else str(Partition(topic, partition))
         self._call(f"send to {where}", partial(self._send, topic, partition, messages))
+
+    def _send(self, topic: str, partition: int | None, messages: Messages) -> None:
+        if not len(messages):
+            return
+        if partition is None:
+            # The library's partitioner decides, row by row.
+            self._send_rows(topic, messages)
+        else:
+            target, stamps = TopicPartition(topic, partition), self._stamps(messages)
+            require_partition(self._producer, target)
+            sizes = [
+                len(key or b"") + len(value or b"")
+                for key, value in zip(messages.keys, messages.values, strict=True)
+            ]
+            for part in row_spans(sizes, _ENCODED_BYTES, len(sizes)):
+                columns = stamps[part], messages.keys[part], messages.values[part], messages.headers[part]
+                self._unsent += [(target, batch) for batch in encode_batches(*columns, self._batches.now)]
+
+    def _send_rows(self, topic: str, messages: Messages) -> None:
+        columns = messages.keys, messages.values, messages.headers, self._stamps(messages)
+        sent_s = time.monotonic()
+        for key, value, headers, stamp in zip(*columns, strict=True):
+            future = self._producer.send(topic, value, key, list(headers), timestamp_ms=stamp)
+            # If the metadata says "not authorised", send() returns a failed future without failing the
+            # transaction, which would then commit without this message.
+            if future.is_done and future.failed():
+                raise future.exception
+            self._futures.append(future)
+        self._sent_last = self._futures[-1], sent_s
+
+    def _stamps(self, messages: Messages) -> list[int]:
+        """The timestamps to send, ms since 1970: of a message without one, the broker's time."""
+        stamps = messages.timestamps_ms
+        if min(stamps) >= 0:
+            return stamps
+        now_ms = self._access.clock.now_ms()
+        if now_ms is None:
+            now_ms = int(time.time() * 1000)
+        return [now_ms if stamp < 0 else stamp for stamp in stamps]
+
+    def _send_unsent(self) -> None:
+        if self._unsent:
+            batches, self._unsent = self._unsent, []
+            sent_s = time.monotonic()
+            self._futures += append_batches(self._producer, batches)
+            self._sent_last = self._futures[-1], sent_s
 
     def send_offsets(
         self, offsets: Mapping[Partition, Committed], membership: Membership, record: str = ""
@@ -114,12 +183,33 @@ class KafkaTransactionalProducer(Client):
         # group without members.
         self._send_offsets(offsets, membership.metadata)
         if record:
-            self._send_offsets(offsets, self._outside(record))
+            self._send_offsets(offsets, ConsumerGroupMetadata(record))
+
+    def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None:
+        self._call("send", self._send_unsent)
+        targets = {
+            TopicPartition(*part): offset_and_metadata(committed) for part, committed in offsets.items()
+        }
+        send = partial(self._producer.send_offsets_to_transaction, targets, metadata)
+        self._call("offsets", send, self._life_s)
 
     def commit(self) -> None:
         self._require_open("commit")
-        self._commit()
+        self._call("commit", self._flush_and_commit, self._deadline_s)
+        self._forget_sent()
         self._open = False
+
+    def _flush_and_commit(self) -> None:
+        self._send_unsent()
+        # Flush first. commit_transaction() waits for unsent messages itself, but if the transaction fails
+        # during that wait, it misses the wake-up and never returns.
+        self._producer.flush(self._deadline_s)
+        for future in self._futures:
+            if future.failed():
+                raise future.exception
+        if self._sent_last is not None:
+            note_time(self._access.clock, *self._sent_last)
+        self._producer.commit_transaction()
 
     def abort(self) -> None:
         if not self._open:
@@ -127,13 +217,13 @@ class KafkaTransactionalProducer(Client):
         self._alive()
         try:
             self._abort(self._life_s)
-        except self._unfinished as failure:
+        except _UNFINISHED as failure:
             error = self._first(failure)
             # The library may be in a state in which every abort fails, so the client is finished. A new
             # producer of the same transactional id aborts the transaction.
-            if self._errors.may_be_fenced(error) and self._is_displaced():
+            if may_be_fenced(error) and self._is_displaced():
                 raise self._displaced("abort", error) from failure
-            raise self._finished("abort", self._errors.reason(error)) from failure
+            raise self._finished("abort", reason(error)) from failure
         except BrokerError as error:
             raise self._finished("abort", error) from error
         self._open = False
@@ -147,43 +237,63 @@ class KafkaTransactionalProducer(Client):
         self._make()
         self._is_spent = False
 
-    @abstractmethod
+    def _abort(self, seconds: float) -> None:
+        if self._is_spent:
+            # kafka-python raises its epoch when batches arrive out of sequence, and refuses to abort before
+            # that is done. The start of the next producer aborts the transaction.
+            # Upstream issue: none found.
+            self._replace()
+        else:
+            self._thread.within(seconds, self._producer.abort_transaction)
+        self._forget_sent()
+
+    def _forget_sent(self) -> None:
+        self._unsent.clear()
+        self._futures.clear()
+        self._sent_last = None
+
+    def close(self) -> None:
+        self.closed = True
+        # An open transaction blocks every read-committed reader until it times out, so abort it even if the
+        # producer is finished.
+        if self._open:
+            try:
+                self._abort(_QUICK_S)
+            except (*_UNFINISHED, BrokerError):
+                self._dead = True
+            self._open = False
+        self._thread.close()
+        self._end()
+
     def _make(self) -> None:
-        """Make `_producer` with batches of `_batches.now` bytes, and take over the slot.
+        producer = make_producer(
+            self._access,
+            self._batches.now,
+            transactional_id=self._id,
+            transaction_timeout_ms=self._access.settings.transaction_timeout_ms,
+            linger_ms=_LINGER_MS,
+        )
+        try:
+            self._thread.within(self._deadline_s + MAX_BLOCK_MS / 1000, producer.init_transactions)
+        except _UNFINISHED as error:
+            cut_off(producer)
+            if "InvalidTransactionTimeout" in str(error):
+                why = (
+                    "kafka.transaction_timeout is above what the broker allows; "
+                    "lower it, or raise its transaction.max.timeout.ms"
+                )
+                raise FatalError(f"{self._name}: {why}") from error
+            if isinstance(error, errors.AuthorizationError):
+                raise translated(error, f"{self._name}: start") from error
+            raise AbortableError(f"{self._name}: start: {reason(error)}; trying again") from error
+        self._producer = producer
 
-        raises: BrokerError
-        """
-
-    @abstractmethod
     def _end(self) -> None:
-        """Close `_producer` if there is one, and set it to None."""
-
-    @abstractmethod
-    def _send(self, topic: str, partition: int | None, messages: Messages) -> None: ...
-
-    @abstractmethod
-    def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None: ...
-
-    @abstractmethod
-    def _outside(self, group: str) -> Any:
-        """Group metadata, as the library has them, of a client that is no member of the group."""
-
-    @abstractmethod
-    def _commit(self) -> None: ...
-
-    @abstractmethod
-    def _abort(self, seconds: float) -> None: ...
-
-    def _first(self, error: Exception) -> Exception:
-        """The error that made the transaction fail; `error` itself if the library holds no earlier one.
-
-        After a failure, later calls may report only that the transaction has failed, without the cause.
-        """
-        return error
-
-    def _where(self, doing: str, error: Exception) -> str:  # noqa: ARG002 - a library may report errors late
-        """The action that caused this error: `doing`, unless the library reports errors of earlier calls."""
-        return doing
+        producer, self._producer = self._producer, None
+        if producer is not None and (self._dead or self._open):
+            cut_off(producer)
+        elif producer is not None:
+            shut(producer)
 
     def _call(self, doing: str, call: Callable[[], object], seconds: float | None = None) -> None:
         """Make a call of the producer, and translate its errors.
@@ -198,27 +308,20 @@ class KafkaTransactionalProducer(Client):
                 self._thread.within(seconds, call)
         except DeadlineError as error:
             raise self._finished(doing, error) from error
-        except self._raised as error:
+        except _RAISED as error:
             self._fail(doing, error)
 
     def _fail(self, doing: str, refusal: Exception) -> NoReturn:
         error = self._first(refusal)
-        if self._errors.too_large(error) and not self._is_spent:
+        if too_large(error) and not self._is_spent:
             self._batches.refused()
-        doing = self._where(doing, error)
-        broker_error = self._errors.translated(error, f"{self._name}: {doing}")
+        broker_error = translated(error, f"{self._name}: {doing}")
         if isinstance(broker_error, RefusedRecordError):
-            self._limits.forget(self._topics)  # somebody may just have changed them
+            self._access.limits.forget(self._topics)  # somebody may just have changed them
             self._is_spent = True
         if isinstance(broker_error, FatalError):
-            stale = self._membership is not None and self._membership.is_stale()
-            if broker_error.fenced and stale:
-                # The broker fenced the old member id, which the consumer has replaced. If another process
-                # has taken the member name, the consumer gets an error of its own.
-                why = f"{self._errors.reason(error)}; the consumer has joined the group again"
-                raise AbortableError(f"{self._name}: {doing}: {why}") from error
             self._dead = True
-            if self._errors.may_be_fenced(error):
+            if may_be_fenced(error):
                 if self._is_displaced():
                     raise self._displaced(doing, error) from error
                 broker_error.fenced = False
@@ -230,14 +333,8 @@ class KafkaTransactionalProducer(Client):
 
     def _displaced(self, doing: str, error: Exception) -> FatalError:
         self._dead = True
-        why = f"{self._errors.reason(error)}; {NAME_TAKEN}"
+        why = f"{reason(error)}; {NAME_TAKEN}"
         return FatalError(f"{self._name}: {doing}: {why}", fenced=True)
-
-    def _timeout_too_long(self) -> FatalError:
-        return FatalError(
-            f"{self._name}: kafka.transaction_timeout is above what the broker allows; "
-            "lower it, or raise its transaction.max.timeout.ms"
-        )
 
     def _require_open(self, call: str) -> None:
         if not self._open:
@@ -246,6 +343,24 @@ class KafkaTransactionalProducer(Client):
     def _alive(self) -> None:
         if self._dead or self.closed:
             raise FatalError(f"{self._name}: closed, or failed earlier; this producer must be replaced")
+
+    def _first(self, error: Exception) -> Exception:
+        """The error that made the transaction fail, or `error` itself if no earlier one says more.
+
+        After the first error all messages on their way fail too, with other errors. Later calls just say
+        that the producer is in an error state.
+        """
+        first = first_error(self._producer) or self._fenced()
+        if first is None or meaning(error) is Meaning.REFUSED_RECORD:
+            return error
+        is_unspecific = type(error) is errors.KafkaError and meaning(first) in _TOLD_ONCE
+        return first if is_unspecific or meaning(first) is Meaning.REFUSED_RECORD else error
+
+    def _fenced(self) -> Exception | None:
+        """How the broker refused a message whose producer may be fenced. kafka-python then asks for a new
+        epoch, and until it has the answer its calls do not say why they fail."""
+        failed = (future.exception for future in self._futures if future.failed())
+        return next((error for error in failed if may_be_fenced(error)), None)
 
     def _is_displaced(self) -> bool:
         """Whether another process took over the member name of the consumer whose offsets this commits.
@@ -259,8 +374,8 @@ class KafkaTransactionalProducer(Client):
         if self._membership is None:
             return False
         deadline = time.monotonic() + self._heartbeats_s
-        while not self._membership.poll_fenced():
+        while not self._membership.is_fenced():
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(_FENCED_POLL_S)
+            time.sleep(_FENCED_LOOK_S)
         return True

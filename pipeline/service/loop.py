@@ -47,7 +47,7 @@ _FAILED = Pauses(first_s=0.1, longest_s=6.4)
 """Lengths of the pauses after failed steps; they grow until a step succeeds."""
 _NEW_CLIENTS_S = 300.0
 """After this long without an answer a role makes new clients. Brokers may have new addresses, and a client
-reads the bootstrap addresses only when it is made (reason: `kafka/confluent/options.py`)."""
+may look up the bootstrap addresses only when it is made."""
 
 
 class LoopPhase(StrEnum):

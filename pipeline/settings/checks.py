@@ -468,7 +468,7 @@ def _kafka(kafka: KafkaSettings) -> Iterator[Problem]:
         if held_ms < least_ms:
             yield f"kafka.{key}", f"is {held_ms} ms; {why}; use {written} or more"
     if kafka.session_timeout_ms > _POLL_LIMIT_MS:
-        yield "kafka.session_timeout", "is above 5m; both clients leave after 5m without a poll"
+        yield "kafka.session_timeout", "is above 5m; a client leaves after 5m without a poll"
     if kafka.pending_messages < kafka.poll_messages:
         yield "kafka.pending_messages", "is below kafka.poll_messages; one poll would not fit"
     yield from options_faults(kafka)

@@ -1,7 +1,7 @@
-"""Options of the client libraries that may be given in `kafka.options`, and why others may not.
+"""Options of kafka-python that may be given in `kafka.options`, and why others may not.
 
-librdkafka's names have dots, those of kafka-python have underscores. With `kafka.client: confluent` both are
-used, because the administration client is always kafka-python's.
+Files of before may name options of librdkafka, which have dots. Those that kafka-python has too are
+translated, the others are ignored with a warning.
 """
 
 from __future__ import annotations
@@ -10,21 +10,11 @@ from collections.abc import Iterator, Mapping
 
 from twinsieve.pipeline.settings.model import KafkaSettings
 
-_FLAG = ("true", "false")
 _DNS = ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")
 _IDLE_MS = range(60_000, 1 << 31)
 """A connection that is closed sooner could end while an answer is awaited."""
 _BUFFER_BYTES = range(4_096, 100_000_001)
 ALLOWED: Mapping[str, tuple[str, ...] | range] = {
-    "broker.address.family": ("any", "v4", "v6"),
-    "broker.address.ttl": range(86_400_001),
-    "client.dns.lookup": _DNS,
-    "connections.max.idle.ms": _IDLE_MS,
-    "socket.connection.setup.timeout.ms": range(1_000, 600_001),
-    "socket.keepalive.enable": _FLAG,
-    "socket.nagle.disable": _FLAG,
-    "socket.receive.buffer.bytes": _BUFFER_BYTES,
-    "socket.send.buffer.bytes": _BUFFER_BYTES,
     "client_dns_lookup": _DNS,
     "connections_max_idle_ms": _IDLE_MS,
     "receive_buffer_bytes": _BUFFER_BYTES,
@@ -32,6 +22,18 @@ ALLOWED: Mapping[str, tuple[str, ...] | range] = {
 }
 """The values that each option may have. No option here changes which messages are read or written,
 their order, or how many of them are in memory."""
+SAME_AS: Mapping[str, str | None] = {
+    "client.dns.lookup": "client_dns_lookup",
+    "connections.max.idle.ms": "connections_max_idle_ms",
+    "socket.receive.buffer.bytes": "receive_buffer_bytes",
+    "socket.send.buffer.bytes": "send_buffer_bytes",
+    "broker.address.family": None,
+    "broker.address.ttl": None,
+    "socket.connection.setup.timeout.ms": None,
+    "socket.keepalive.enable": None,
+    "socket.nagle.disable": None,
+}
+"""librdkafka's name of each option that files of before may have → kafka-python's; None: it has none."""
 
 _REFUSED: Mapping[str, tuple[str, ...]] = {
     "messages of aborted transactions would come out": ("isolation.",),
@@ -77,11 +79,14 @@ _REFUSED: Mapping[str, tuple[str, ...]] = {
 def options_faults(kafka: KafkaSettings) -> Iterator[tuple[str, str]]:
     """Problems of `kafka.options`, as (dotted key, what is wrong and what to do)."""
     for name, value in kafka.options.items():
-        values = ALLOWED.get(name)
+        same = SAME_AS.get(name, name)
+        if same is None:
+            continue
+        values = ALLOWED.get(same)
         if values is None:
-            fault = f"cannot be set: {_breaks(name, kafka)}"
-        elif "." in name and kafka.client != "confluent":
-            fault = f"is an option of librdkafka, and kafka.client is {kafka.client}; leave it out"
+            fault = f"cannot be set: {_breaks(name)}"
+        elif same != name and same in kafka.options:
+            fault = f"is librdkafka's name of {same}, which is set too; leave it out"
         elif isinstance(values, range):
             if value.isascii() and value.isdigit() and len(value) < 11 and int(value) in values:
                 continue
@@ -93,24 +98,22 @@ def options_faults(kafka: KafkaSettings) -> Iterator[tuple[str, str]]:
         yield f"kafka.options.{name}", fault
 
 
-def _breaks(name: str, kafka: KafkaSettings) -> str:
+def _breaks(name: str) -> str:
     dotted = name.lower().replace("_", ".")
     for breaks, begins in _REFUSED.items():
         if dotted.startswith(begins):
             return f"{breaks}; leave it out"
-    names = ", ".join(each for each in ALLOWED if "." not in each or kafka.client == "confluent")
-    return f"nobody has tried what it does to exactly-once; there are {names}"
+    return f"nobody has tried what it does to exactly-once; there are {', '.join(ALLOWED)}"
 
 
-def librdkafka_options(kafka: KafkaSettings) -> dict[str, str]:
-    """The options that librdkafka's clients get; it reads numbers and flags from texts."""
-    return {name: value for name, value in kafka.options.items() if "." in name}
-
-
-def python_options(kafka: KafkaSettings) -> dict[str, str | int]:
-    """The options that kafka-python's clients get."""
+def library_options(kafka: KafkaSettings) -> dict[str, str | int]:
+    """The options as kafka-python takes them, without those that it does not have."""
+    named = {SAME_AS.get(name, name): value for name, value in kafka.options.items()}
     return {
-        name: int(value) if value.isdigit() else value
-        for name, value in kafka.options.items()
-        if "." not in name
+        name: int(value) if value.isdigit() else value for name, value in named.items() if name is not None
     }
+
+
+def unused_options(kafka: KafkaSettings) -> list[str]:
+    """The options that kafka-python does not have, by librdkafka's names."""
+    return [name for name in kafka.options if SAME_AS.get(name, name) is None]

@@ -16,10 +16,12 @@ from pydantic import ValidationError
 
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.checks import cross_check
+from twinsieve.pipeline.settings.client_options import unused_options
 from twinsieve.pipeline.settings.examples import example_names
 from twinsieve.pipeline.settings.model import AUTO, PROFILES, ExactSettings, NearSettings, Section, Settings
 from twinsieve.pipeline.settings.named_files import read_referenced
 from twinsieve.pipeline.settings.schema import (
+    FORMER,
     SECRETS,
     did_you_mean,
     literals,
@@ -95,6 +97,7 @@ def check_tree(
     for override in [*overrides, *flags]:
         _put(tree, override)
     _leave_out_auto(tree)
+    warnings = _leave_out_former(tree)
     settings = _validate(tree)
     if settings is not None:
         settings = _near_off_with_fields(_of_profile(settings), tree.values)
@@ -106,6 +109,11 @@ def check_tree(
         for key, message in problems:
             if key not in broken:
                 tree.find(place_of_key(tree, key), f"{key} {message}")
+        for name in unused_options(settings.kafka):
+            key = f"kafka.options.{name}"
+            said = "has no effect: it is an option of librdkafka that kafka-python does not have; remove it"
+            warnings.append(Finding(_place_of(tree, ("kafka", "options", name)), f"{key} {said}"))
+        settings = settings.with_warnings(tuple(map(str, warnings)))
     return settings, sorted(set(tree.findings))
 
 
@@ -113,11 +121,31 @@ def _leave_out_auto(tree: Tree) -> None:
     """Remove the keys of AUTO that have the value `auto`, because `auto` means the same as no value."""
     for key in AUTO:
         *above, name = key.split(".")
-        section: object = tree.values
-        for part in above:
-            section = section.get(part) if isinstance(section, dict) else None
-        if isinstance(section, dict) and section.get(name) == "auto":
+        section = _mapping_at(tree, above)
+        if section.get(name) == "auto":
             del section[name]
+
+
+def _leave_out_former(tree: Tree) -> list[Finding]:
+    """Remove the keys of FORMER that have an accepted value; returns the warnings about them."""
+    warnings = []
+    for key, accepted in FORMER.items():
+        *above, name = key.split(".")
+        section = _mapping_at(tree, above)
+        value = section.get(name)
+        if isinstance(value, str) and value in accepted:
+            del section[name]
+            if accepted[value]:
+                warnings.append(Finding(place_of_key(tree, key), f"{key} {accepted[value]}"))
+    return warnings
+
+
+def _mapping_at(tree: Tree, names: Sequence[str]) -> dict[str, Raw]:
+    """The mapping below these names; an empty one if there is none."""
+    section: Raw = tree.values
+    for name in names:
+        section = section.get(name) if isinstance(section, dict) else None
+    return section if isinstance(section, dict) else {}
 
 
 def _of_profile(settings: Settings) -> Settings:
@@ -213,7 +241,7 @@ def _variable(key: str) -> str:
 def _put(tree: Tree, override: Override) -> None:
     place = Location(override.source)
     kind = schema().get(override.key)
-    if kind is None:
+    if kind is None and override.key not in FORMER:
         section, _, name = override.key.rpartition(".")
         advice = did_you_mean(section if section in schema() else "", name)
         tree.find(place, f"unknown key {override.key!r}; {advice}")

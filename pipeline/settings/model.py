@@ -10,9 +10,9 @@ whatever unit they were written in.
 """
 
 # Without `from __future__ import annotations`: pydantic would compile each one from its text at every start.
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, create_model
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, create_model
 
 from twinsieve.pipeline.settings.values import (
     All,
@@ -450,11 +450,8 @@ class SecuritySettings(Section):
 
 
 class KafkaSettings(Section):
-    """The broker, the client, and how much goes into one poll, block and transaction."""
+    """The broker, and how much goes into one poll, block and transaction."""
 
-    client: Literal["kafka-python", "confluent"] = setting(
-        "kafka-python", "confluent: faster, needs the extra of that name"
-    )
     bootstrap: Text = setting("localhost:9092", "brokers to ask first")
     compression: Literal["none", "lz4", "zstd", "gzip"] = setting("lz4", "of what comes out")
     poll_messages: Annotated[Whole, Field(ge=1, le=100_000)] = setting(
@@ -492,7 +489,7 @@ class KafkaSettings(Section):
     )
     options: dict[Text, Text] = setting(
         {},
-        "{name: value} of the client library, as in {socket.keepalive.enable: true}; a few are allowed",
+        "{name: value} of kafka-python, as in {receive_buffer_bytes: 1048576}; a few are allowed",
         expert=True,
     )
     security: SecuritySettings = section()
@@ -627,6 +624,18 @@ class Settings(Section):
     state: StateSettings = section()
     http: HttpSettings = section()
     log: LogSettings = section()
+    _warnings: tuple[str, ...] = PrivateAttr(())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was written and has no effect, each with its place; `run` and `lint` show it."""
+        return self._warnings
+
+    def with_warnings(self, warnings: tuple[str, ...]) -> Self:
+        """The same settings with these warnings."""
+        copy = self.model_copy()
+        copy._warnings = warnings
+        return copy
 
     @property
     def patience_ms(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
@@ -29,6 +29,15 @@ _REMOVED = {
     "near.shards": "write near.threads",
 }
 """Keys of earlier versions, and what to do about each."""
+
+FORMER: Mapping[str, Mapping[str, str]] = {
+    "kafka.client": {
+        "kafka-python": "",
+        "confluent": "has no effect: kafka-python is the only client now; remove the key",
+    },
+}
+"""Keys of the version before, and for each value that is still accepted and has no effect, the warning about
+it; empty: none. The next version refuses the keys."""
 
 Kind = Literal["section", "list", "mapping", "value"]
 

@@ -12,9 +12,8 @@ from twinsieve.pipeline.worker.emit import EmitConfig
 
 ASK_AGAIN_S = 0.05
 """Least seconds between two polls of the input while answers are pending; see `PollBackoff`. This value gave
-the lowest latency in bench/kafka_latency.py with both clients. Shorter pauses are worse, because each poll
-with messages causes two more transactions: confluent's median was 66 ms with pauses of 10 ms, 60 ms with
-20 ms, and 48 ms with this value."""
+the lowest latency in bench/kafka_latency.py. Shorter pauses are worse, because each poll with messages
+causes two more transactions."""
 CHECK_S = 5.0
 COMMIT_AGAIN_S = 3600.0
 """An offset is committed again after this time. The record has no members, so Kafka forgets each of its

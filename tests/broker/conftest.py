@@ -10,57 +10,64 @@ import pytest
 from tests.broker.fixtures import _shared, bootstrap, mortal_broker, secure_broker, three_brokers
 from tests.broker.harmed import HarmedKafka, HarmedMemory, HarmedWorld
 from tests.broker.services import Service, settings_for
-from tests.broker.worlds import KafkaWorld, MemoryWorld, World
+from tests.broker.worlds import Connect, KafkaWorld, MemoryWorld, World
+from twinsieve.pipeline.broker.ports import Broker
 
 __all__ = ["_shared", "bootstrap", "mortal_broker", "secure_broker", "three_brokers"]
 
-CLIENTS = ("kafka-python", "confluent")
-long_with_confluent = pytest.mark.parametrize(
-    "client", ["kafka-python", pytest.param("confluent", marks=pytest.mark.minutes)], indirect=True
-)
-"""A test of this program beside a broker more than of a client, and a long one."""
-_WORLDS = ["memory", *(pytest.param(name, marks=pytest.mark.needs("broker")) for name in CLIENTS)]
-_HARMED = ["memory", *(pytest.param(name, marks=pytest.mark.needs("own broker")) for name in CLIENTS)]
 
-
-@pytest.fixture(params=_WORLDS)
+@pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.needs("broker"))])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     """Every implementation of the port in turn."""
     made: World
     if request.param == "memory":
         made = MemoryWorld()
     else:
-        made = KafkaWorld(request.param, request.getfixturevalue("bootstrap"))
+        made = KafkaWorld(request.getfixturevalue("bootstrap"))
     yield made
     made.close()
 
 
-@pytest.fixture(params=_HARMED)
+@pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.needs("own broker"))])
 def harmed(request: pytest.FixtureRequest) -> Iterator[HarmedWorld]:
     """Every implementation of the port in turn, on a cluster that the test may harm."""
     made: HarmedWorld
     if request.param == "memory":
         made = HarmedMemory()
     else:
-        made = HarmedKafka(request.param, request.getfixturevalue("three_brokers"))
+        made = HarmedKafka(request.getfixturevalue("three_brokers"))
     yield made
     made.close()
 
 
-@pytest.fixture(params=CLIENTS)
-def client(request: pytest.FixtureRequest) -> str:
-    """Each of the two Kafka clients."""
-    return str(request.param)
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    """Makes brokers, each as one more process sees it; what is given beside an address are settings of `kafka`."""
+    worlds: list[KafkaWorld] = []
+
+    def make(bootstrap: str, **settings: object) -> Broker:
+        worlds.append(KafkaWorld(bootstrap, **settings))
+        return worlds[-1].broker()
+
+    yield make
+    for each in worlds:
+        each.close()
 
 
 @pytest.fixture
-def serving(client: str, tmp_path: Path) -> Iterator[Callable[..., Service]]:
+def broker(connect: Connect, bootstrap: str) -> Broker:
+    """A broker with the usual settings."""
+    return connect(bootstrap)
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator[Callable[..., Service]]:
     """Makes services on a broker, each with an app of its own; what is given beside its address are settings of the
     section `input`."""
     made: list[Service] = []
 
     def make(bootstrap: str, **source: object) -> Service:
-        made.append(Service(settings_for(client, bootstrap, tmp_path, **source)))
+        made.append(Service(settings_for(bootstrap, tmp_path, **source)))
         return made[-1]
 
     yield make

@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from confluent_kafka import Consumer, TopicPartition
 
 from tests.broker.load import PARTITIONS, Load, Place
-from tests.broker.topic_limits import limit_topics
+from tests.broker.stranger import TopicPartition, consumer, limit_topics
 from twinsieve.pipeline.broker.admin import NewTopic
-from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.settings.model import KafkaSettings, Settings
 
@@ -46,7 +45,6 @@ class Deployment:
     def __init__(
         self,
         bootstrap: str,
-        client: str,
         app: str,
         *,
         snapshot_every: str = "10s",
@@ -59,7 +57,6 @@ class Deployment:
         **kafka: object,
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=f"twinsieve-{app}-"))
-        self.client = client
         self.app = app
         self.settings: dict[str, Any] = {
             "app": app,
@@ -67,7 +64,7 @@ class Deployment:
             "output": {"topic": f"{app}.out", "duplicates": f"{app}.dup", "dead_letter": f"{app}.dead"},
             "exact": {"window": {"messages": 2_000_000, "age": "7d"}},
             "near": {"window": {"messages": 200_000, "age": "24h"}},
-            "kafka": {"client": client, "bootstrap": bootstrap, **kafka},
+            "kafka": {"bootstrap": bootstrap, **kafka},
             "state": {"dir": str(self.folder / "state"), "snapshot_every": snapshot_every},
             "http": {"listen": "none"},
         }
@@ -92,7 +89,7 @@ class Deployment:
 
         max_bytes: of a batch of the input, where that is not as the broker has it
         """
-        broker = connect(KafkaSettings(bootstrap=self._bootstrap))
+        broker = KafkaBroker(KafkaSettings(bootstrap=self._bootstrap))
         admin = broker.admin()
         limits = {} if max_bytes is None else {"max.message.bytes": str(max_bytes)}
         admin.create_topic(NewTopic(f"{self.app}.in", self._partitions, replication, limits))
@@ -201,30 +198,27 @@ class Watcher:
 
     def run(self) -> None:
         """Until stopped."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.bootstrap,
-                "group.id": "bench-watcher",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
-                "fetch.wait.max.ms": max(5, self.gathers_ms),
-                "fetch.min.bytes": 1 << 20 if self.gathers_ms else 1,
-                "fetch.queue.backoff.ms": 5,
-                "fetch.error.backoff.ms": 20,
-                "reconnect.backoff.max.ms": 100,
-                "retry.backoff.max.ms": 100,
-                "log_level": 0,
-            }
+        outputs = consumer(
+            self.bootstrap,
+            "bench-watcher",
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+            fetch_wait_max_ms=max(5, self.gathers_ms),
+            fetch_min_bytes=1 << 20 if self.gathers_ms else 1,
+            fetch_queue_backoff_ms=5,
+            fetch_error_backoff_ms=20,
+            reconnect_backoff_max_ms=100,
+            retry_backoff_max_ms=100,
         )
         parts = [
             TopicPartition(topic, number, 0) for topic in self.topics for number in range(self.partitions)
         ]
-        consumer.assign(parts)
+        outputs.assign(parts)
         last: dict[tuple[str, int], int] = {}
         before = None
         while not self.stop.is_set():
-            for message in consumer.consume(1, 0.1) + consumer.consume(5_000, 0):
+            for message in outputs.consume(1, 0.1) + outputs.consume(5_000, 0):
                 if message.error():
                     continue
                 now = time.monotonic()
@@ -239,7 +233,7 @@ class Watcher:
                 if before is not None:
                     self.longest_gap_s = max(self.longest_gap_s, now - before)
                 before = now
-        consumer.close()
+        outputs.close()
 
 
 def _place(header: bytes | None) -> Place | None:

@@ -4,12 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from confluent_kafka.admin import (
-    AdminClient,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
 from kafka import KafkaAdminClient
 from kafka.admin import (
     ACL,
@@ -18,6 +12,8 @@ from kafka.admin import (
     ACLResourcePatternType,
     ResourcePattern,
     ResourceType,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
 )
 
 from twinsieve.pipeline.operate.acls import Grant
@@ -39,10 +35,10 @@ _OPERATIONS = {
 
 def set_password(bootstrap: str, user: str, password: str) -> None:
     """The user has this password from now on, and logs in by SCRAM-SHA-512."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    secret = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-    change = UserScramCredentialUpsertion(user, secret, password.encode())
-    admin.alter_user_scram_credentials([change])[user].result()
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    change = UserScramCredentialUpsertion(user, ScramMechanism.SCRAM_SHA_512, password)
+    assert admin.alter_user_scram_credentials([change]) == {user: None}
+    admin.close()
 
 
 def allow(bootstrap: str, principal: str, wanted: Iterable[Grant]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
+from typing import Any
 
+from tests.broker.stranger import AdminClient, KafkaError, KafkaException
 from tests.broker.worlds import until
 
 _NOT_YET = (
@@ -15,10 +15,10 @@ _NOT_YET = (
 """Answers of a broker that has just been started, or has just taken a group over."""
 
 
-def described(admin: AdminClient, group: str) -> ConsumerGroupDescription:
-    """Members, shares and coordinator of a group, once a broker knows."""
+def described(admin: AdminClient, group: str) -> Any:
+    """Members, shares and coordinator of a group, once a broker knows: confluent-kafka's description."""
 
-    def ask() -> ConsumerGroupDescription | None:
+    def ask() -> Any:
         try:
             return admin.describe_consumer_groups([group], request_timeout=30)[group].result()
         except KafkaException as error:

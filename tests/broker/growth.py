@@ -11,14 +11,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from tests.broker.worlds import grow
+from tests.broker.stranger import (
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+    add_partitions,
+    consumer,
+    producer,
+)
 from twinsieve.pipeline.tools.generate.stream import generate
 
 _ORIGIN = re.compile(rb".*\[(\d+)\]@(\d+)")
 _PAUSE_S = 0.02
-_FRESH = {"topic.metadata.refresh.interval.ms": 500, "log_level": 0}
+_FRESH = {"topic_metadata_refresh_interval_ms": 500}
 Place = tuple[int, int]
 """Partition and offset of an input message."""
 
@@ -44,7 +51,7 @@ class Growth:
 
     def grow(self, topic: str, partitions: int) -> None:
         """Raise the number of partitions of this topic; the load goes to new ones of the input at once."""
-        grow(self._bootstrap, topic, partitions)
+        add_partitions(self._bootstrap, topic, partitions)
         if topic == self._topic:
             self._partitions = partitions
 
@@ -86,7 +93,7 @@ class Growth:
             thread.join(60.0)
 
     def _load(self) -> None:
-        producer = Producer({"bootstrap.servers": self._bootstrap, "enable.idempotence": True, **_FRESH})
+        posts = producer(self._bootstrap, enable_idempotence=True, **_FRESH)
 
         def told(at_s: float, error: KafkaError | None, message: Message) -> None:
             assert error is None, error
@@ -99,7 +106,7 @@ class Growth:
             key, at_s = b"%d" % number, time.monotonic()
             while True:
                 try:
-                    producer.produce(
+                    posts.produce(
                         self._topic,
                         orjson.dumps(post),
                         key,
@@ -108,34 +115,32 @@ class Growth:
                     )
                     break
                 except KafkaException:  # its metadata lack the partition
-                    producer.list_topics(self._topic, 10)
-            producer.poll(0)
+                    posts.list_topics(self._topic, 10)
+            posts.poll(0)
             if not partition:
                 time.sleep(_PAUSE_S)
-        assert producer.flush(60) == 0
+        assert posts.flush(60) == 0
 
     def _watch(self) -> None:
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self._bootstrap,
-                "group.id": f"watch-{uuid.uuid4().hex}",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
-                **_FRESH,
-            }
+        outputs = consumer(
+            self._bootstrap,
+            f"watch-{uuid.uuid4().hex}",
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+            **_FRESH,
         )
         reached: dict[tuple[str, int], int] = {}
         newest: dict[tuple[str, int, int], int] = {}
 
         def assign(_: Any, parts: list[TopicPartition]) -> None:
-            consumer.assign(
+            outputs.assign(
                 [TopicPartition(p.topic, p.partition, reached.get((p.topic, p.partition), 0)) for p in parts]
             )
 
-        consumer.subscribe(list(self._outputs), on_assign=assign)
+        outputs.subscribe(list(self._outputs), on_assign=assign)
         while not self._watched.is_set():
-            for message in consumer.consume(1_000, 0.1):
+            for message in outputs.consume(1_000, 0.1):
                 if message.error():
                     continue
                 topic, partition, now_s = message.topic(), message.partition(), time.monotonic()
@@ -148,4 +153,4 @@ class Growth:
                 lane = topic, partition, place[0]
                 self.disorder += newest.get(lane, -1) > place[1]
                 newest[lane] = place[1]
-        consumer.close()
+        outputs.close()

@@ -6,9 +6,8 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from confluent_kafka.admin import AdminClient
-
 from tests.broker.cluster import Cluster
+from tests.broker.stranger import admin, delete_topics
 from tests.broker.worlds import KafkaWorld, MemoryWorld, World, fresh, until
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import Broker
@@ -95,11 +94,11 @@ class HarmedMemory(MemoryWorld):
 class HarmedKafka(KafkaWorld):
     """Three real brokers; what is harmed lives on one of them, without replicas."""
 
-    def __init__(self, client: str, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         times = {"request_timeout": "8s", "transaction_timeout": "6s"}
-        super().__init__(client, cluster.bootstrap, **times)
+        super().__init__(cluster.bootstrap, **times)
         self._cluster = cluster
-        self._raw = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        self._raw = admin(cluster.bootstrap)
         self._dead: set[int] = set()
         self._frozen: set[int] = set()
 
@@ -162,9 +161,9 @@ class HarmedKafka(KafkaWorld):
         until(lambda: self._leaders(partition.topic)[partition.number] > 0)
 
     def delete(self, topic: str) -> None:
-        self._raw.delete_topics([topic])[topic].result(30)
-        admin = self.broker().admin()
-        until(lambda: admin.topics([topic])[topic] is None)
+        delete_topics(self._cluster.bootstrap, topic)
+        topics = self.broker().admin().topics
+        until(lambda: topics([topic])[topic] is None)
 
     def pass_time(self, seconds: float) -> None:
         time.sleep(seconds)

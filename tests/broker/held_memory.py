@@ -12,13 +12,14 @@ from pathlib import Path
 from random import Random
 
 import orjson
-from confluent_kafka import Producer
 
 from tests.broker.services import written_settings
+from tests.broker.stranger import producer
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.commands.kafka.connect import connect, connect_by_settings
+from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
+from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.service.run import run_service
 from twinsieve.pipeline.settings.model import Settings
@@ -52,10 +53,10 @@ CASES: Mapping[str, Callable[[], Iterator[list[bytes]]]] = {
 }
 
 
-def settings_of(client: str, bootstrap: str, folder: Path, **kafka: object) -> Settings:
+def settings_of(bootstrap: str, folder: Path, **kafka: object) -> Settings:
     """Small windows, so that what is measured is what passes through."""
-    made = written_settings(client, bootstrap, folder, id_field="none")
-    made["kafka"] = {"client": client, "bootstrap": bootstrap, "transaction_timeout": "60s", **kafka}
+    made = written_settings(bootstrap, folder, id_field="none")
+    made["kafka"] = {"bootstrap": bootstrap, "transaction_timeout": "60s", **kafka}
     return Settings.model_validate(made)
 
 
@@ -63,20 +64,19 @@ def fill(settings: Settings, made: Iterator[list[bytes]]) -> int:
     """Write these to the input, a list a batch; returns how many messages that were."""
     topic, count = settings.input.topics[0], 0
     refused: list[object] = []
-    options = {
-        "bootstrap.servers": settings.kafka.bootstrap,
-        "compression.type": "zstd",
-        "message.max.bytes": 70 * _MB,
-        "batch.size": 64 * _MB,
-        "linger.ms": 10_000,
-        "queue.buffering.max.kbytes": 2 * _MB,
-    }
-    producer = Producer(options)
+    sends = producer(
+        settings.kafka.bootstrap,
+        compression_type="zstd",
+        message_max_bytes=70 * _MB,
+        batch_size=64 * _MB,
+        linger_ms=10_000,
+        queue_buffering_max_kbytes=2 * _MB,
+    )
     for values in made:
         for value in values:
-            producer.produce(topic, value, b"k", 0, on_delivery=lambda error, _: refused.append(error))
+            sends.produce(topic, value, b"k", 0, on_delivery=lambda error, _: refused.append(error))
             count += 1
-        assert producer.flush(120) == 0
+        assert sends.flush(120) == 0
     assert not any(refused), refused
     return count
 
@@ -100,7 +100,7 @@ def child(settings: Settings, count: int, limit_s: float) -> None:
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
-    admin = connect(settings.kafka).admin()
+    admin = KafkaBroker(settings.kafka).admin()
     at, base, began = Partition(settings.input.topics[0], 0), 0, time.monotonic()
     while not errors and time.monotonic() - began < limit_s:
         held = admin.group_offsets(Names(settings.app).workers, stable=False).get(at)
@@ -120,7 +120,7 @@ def child(settings: Settings, count: int, limit_s: float) -> None:
 
 def measure(settings: Settings, case: str, limit_s: float = 300.0) -> tuple[int, int, float, list[str]]:
     """Growth in bytes, what there was before, seconds, and what went wrong."""
-    admin = connect(settings.kafka).admin()
+    admin = KafkaBroker(settings.kafka).admin()
     admin.create_topic(NewTopic(settings.input.topics[0], 1, 1, {"max.message.bytes": str(8 << 20)}))
     create(settings, admin)
     fill(settings, iter([[orjson.dumps({"text": f"message {row}"}) for row in range(_WARM)]]))

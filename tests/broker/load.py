@@ -11,8 +11,16 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import orjson
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from tests.broker.stranger import (
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+    consumer,
+    producer,
+)
 from twinsieve.pipeline.tools.generate.stream import generate
 
 PARTITIONS = 4
@@ -46,21 +54,18 @@ class Load:
 
     def run(self) -> None:
         """Until all is written and acknowledged, or stopped."""
-        producer = Producer(
-            {
-                "bootstrap.servers": self.bootstrap,
-                "enable.idempotence": True,
-                "linger.ms": 2 if self.rate else 50,
-                "compression.type": "lz4",
-                "delivery.timeout.ms": 300_000,
-                "queue.buffering.max.messages": 1_000_000,
-                # A broker that is back has what was written meanwhile as soon as it takes it: what a message
-                # waits for this client is none of what is measured.
-                "reconnect.backoff.max.ms": 100,
-                "retry.backoff.ms": 20,
-                "retry.backoff.max.ms": 100,
-                "log_level": 0,
-            }
+        sends = producer(
+            self.bootstrap,
+            enable_idempotence=True,
+            linger_ms=2 if self.rate else 50,
+            compression_type="lz4",
+            delivery_timeout_ms=300_000,
+            queue_buffering_max_messages=1_000_000,
+            # A broker that is back has what was written meanwhile as soon as it takes it: what a message
+            # waits for this client is none of what is measured.
+            reconnect_backoff_max_ms=100,
+            retry_backoff_ms=20,
+            retry_backoff_max_ms=100,
         )
         start = time.monotonic()
         look_s = start + _LOOK_S
@@ -72,12 +77,12 @@ class Load:
             if self.rate is not None:
                 ahead = start + number / self.rate - time.monotonic()
                 if ahead > 0.002:
-                    producer.poll(0)
+                    sends.poll(0)
                     time.sleep(ahead)
             if self.stop.is_set():
                 break
-            self._send(producer, number, value)
-        producer.flush(300)
+            self._send(sends, number, value)
+        sends.flush(300)
         deadline_s = time.monotonic() + 2 * _ANSWER_S
         while self._unplaced_s and time.monotonic() < deadline_s:
             self._find_unplaced()
@@ -95,7 +100,7 @@ class Load:
             values = islice(cycle(lines), self.messages)
         return map(self.write, values)
 
-    def _send(self, producer: Producer, number: int, value: bytes) -> None:
+    def _send(self, sends: Producer, number: int, value: bytes) -> None:
         at, key = time.monotonic(), b"%d" % number
 
         def told(error: KafkaError | None, message: Message) -> None:
@@ -108,30 +113,28 @@ class Load:
 
         while True:
             try:
-                producer.produce(self.topic, value, key, partition=number % self.partitions, on_delivery=told)
+                sends.produce(self.topic, value, key, partition=number % self.partitions, on_delivery=told)
                 return
             except BufferError:
-                producer.poll(0.1)
+                sends.poll(0.1)
 
     def _find_unplaced(self) -> None:
         """Places of messages whose first acknowledgement went down with a leader: the next one has them
         already, and says so without the offset."""
-        consumer = Consumer(
-            {"bootstrap.servers": self.bootstrap, "group.id": "bench-load", "auto.offset.reset": "earliest"}
-        )
+        looks = consumer(self.bootstrap, "bench-load", auto_offset_reset="earliest")
         for number in range(self.partitions):
             try:
-                offset, end = consumer.get_watermark_offsets(TopicPartition(self.topic, number), _ANSWER_S)
+                offset, end = looks.get_watermark_offsets(TopicPartition(self.topic, number), _ANSWER_S)
             except KafkaException:
                 continue  # its leader is away; the next look finds them
-            consumer.assign([TopicPartition(self.topic, number, offset)])
+            looks.assign([TopicPartition(self.topic, number, offset)])
             deadline_s = time.monotonic() + _ANSWER_S
             while offset < end and time.monotonic() < deadline_s:
-                for message in consumer.consume(min(5_000, end - offset), 1.0):
+                for message in looks.consume(min(5_000, end - offset), 1.0):
                     if message.error():
                         continue
                     offset = message.offset() + 1
                     at = self._unplaced_s.pop(message.key(), None)
                     if at is not None:
                         self.sent_s[number, message.offset()] = at
-        consumer.close()
+        looks.close()

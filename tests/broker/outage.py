@@ -11,13 +11,11 @@ from tests.broker.load import Load
 _SETTLE_S = 180.0
 
 
-def outage(
-    client: str, seconds: float, rate: float, *, keep_logs: bool = False
-) -> tuple[Findings, dict[str, int], bool]:
+def outage(seconds: float, rate: float, *, keep_logs: bool = False) -> tuple[Findings, dict[str, int], bool]:
     """What the checker found, log lines of each process while the broker was away, and whether all live."""
     with Cluster(mortal=True).start() as cluster:
-        app = f"outage-{client[:2]}"
-        deployment = Deployment(cluster.bootstrap, client, app)
+        app = "outage"
+        deployment = Deployment(cluster.bootstrap, app)
         deployment.create_topics()
         load = Load(cluster.bootstrap, f"{app}.in", int((seconds + 600) * rate), rate)
         watcher = Watcher(cluster.bootstrap, deployment.outputs)

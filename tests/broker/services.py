@@ -8,14 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
-
+from tests.broker.stranger import delete_topics, producer
 from tests.broker.worlds import DEADLINE_S, fresh, read, until, until_done
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import AbortableError, Partition, Records
-from twinsieve.pipeline.commands.kafka.connect import connect, connect_by_settings
+from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
+from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.service.run import run_service
 from twinsieve.pipeline.settings.model import Settings
@@ -34,7 +33,7 @@ POSTS = (
 """No two of them are alike."""
 
 
-def written_settings(client: str, bootstrap: str, folder: Path, **source: object) -> dict[str, Any]:
+def written_settings(bootstrap: str, folder: Path, **source: object) -> dict[str, Any]:
     """As they stand in a file; nobody else uses these topics."""
     app = fresh("app")
     return {
@@ -43,7 +42,7 @@ def written_settings(client: str, bootstrap: str, folder: Path, **source: object
         "output": {"topic": f"{app}-out", "duplicates": f"{app}-dup", "dead_letter": f"{app}-dead"},
         "near": {"window": {"messages": 1_000}},
         "exact": {"window": {"messages": 1_000}},
-        "kafka": {"client": client, "bootstrap": bootstrap, "idle_report": "100ms"},
+        "kafka": {"bootstrap": bootstrap, "idle_report": "100ms"},
         "state": {"dir": str(folder)},
         "http": {"listen": "none"},
     }
@@ -54,8 +53,8 @@ def value_of(text: str) -> bytes:
     return b'{"text": "%s"}' % text.encode()
 
 
-def settings_for(client: str, bootstrap: str, folder: Path, **source: object) -> Settings:
-    return Settings.model_validate(written_settings(client, bootstrap, folder, **source))
+def settings_for(bootstrap: str, folder: Path, **source: object) -> Settings:
+    return Settings.model_validate(written_settings(bootstrap, folder, **source))
 
 
 class Service:
@@ -64,7 +63,7 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.error: Exception | None = None
-        self.broker: Broker = connect(settings.kafka)
+        self.broker: Broker = KafkaBroker(settings.kafka)
         self._reader = self.broker.reader()
         self._stop = threading.Event()
         admin = self.broker.admin()
@@ -80,12 +79,12 @@ class Service:
 
     def produce(self, *rows: Row, topic: str = "", timestamp_ms: int = 0) -> None:
         """Write to partition 0 of the input, or of `topic`; with timestamp 0 now, with -1 without any."""
-        producer = Producer({"bootstrap.servers": self.settings.kafka.bootstrap, "message.max.bytes": LARGE})
+        sends = producer(self.settings.kafka.bootstrap, message_max_bytes=LARGE)
         for key, value, headers in rows:
-            producer.produce(
+            sends.produce(
                 topic or self.settings.input.topics[0], value, key, 0, timestamp=timestamp_ms, headers=headers
             )
-        assert producer.flush(60) == 0
+        assert sends.flush(60) == 0
 
     def post(self, *texts: str, topic: str = "", timestamp_ms: int = 0) -> None:
         """As `produce`, messages with these texts and one key."""
@@ -95,8 +94,7 @@ class Service:
     def make_input_again(self) -> None:
         """Somebody deletes the input and makes another topic of its name."""
         name, admin = self.settings.input.topics[0], self.broker.admin()
-        operator = AdminClient({"bootstrap.servers": self.settings.kafka.bootstrap})
-        operator.delete_topics([name])[name].result()
+        delete_topics(self.settings.kafka.bootstrap, name)
         until(lambda: admin.topics([name])[name] is None)
         until_done(lambda: admin.create_topic(NewTopic(name, 1)))
 

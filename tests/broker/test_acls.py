@@ -15,14 +15,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
 
 from tests.broker.cluster import SecureCluster
-from tests.broker.conftest import long_with_confluent
 from tests.broker.grants import allow, set_password
 from tests.broker.groups import shares
 from tests.broker.services import POSTS, origins, value_of, written_settings
+from tests.broker.stranger import admin, produce
 from tests.broker.worlds import DEADLINE_S, fresh, read_all, transact, until
 from tests.service.test_shard_service import texts
 from tests.shared_store import PROTOCOL
@@ -31,7 +29,7 @@ from twinsieve.pipeline.broker.input_position import InputPosition
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition, Records
 from twinsieve.pipeline.commands.cli import main
-from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.operate.acls import Grant
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.settings.model import Settings
@@ -72,13 +70,13 @@ class Tenant:
     chief: may do everything; admin: the same, with no code of ours
     """
 
-    def __init__(self, cluster: SecureCluster, client: str, folder: Path, **near: object) -> None:
+    def __init__(self, cluster: SecureCluster, folder: Path, **near: object) -> None:
         """near: more settings of this section"""
         self.user = fresh("user")
         self.log = folder / "log"
         password = folder / "password"
         password.write_text(_PASSWORD)
-        written = written_settings(client, cluster.secure, folder)
+        written = written_settings(cluster.secure, folder)
         self.app = written["app"]
         self.old = f"{self.app}-old"
         # An address of shared storage, with which the index deletes its log behind snapshots.
@@ -86,7 +84,6 @@ class Tenant:
         written["state"]["scratch"] = str(folder)
         written["near"] |= near
         written["kafka"] = {
-            "client": client,
             "bootstrap": cluster.secure,
             "session_timeout": f"{2 * DEADLINE_S:g}s",
             "security": cluster.login(username=self.user, password_file=str(password)),
@@ -95,9 +92,9 @@ class Tenant:
         self._file = folder / "settings.yaml"
         self._file.write_text(yaml.safe_dump(written))
         self._bootstrap = cluster.bootstrap
-        self.admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        self.admin = admin(cluster.bootstrap)
         open_kafka = {"bootstrap": cluster.bootstrap, "security": Settings().kafka.security}
-        self.chief: Broker = connect(self.settings.kafka.model_copy(update=open_kafka))
+        self.chief: Broker = KafkaBroker(self.settings.kafka.model_copy(update=open_kafka))
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         set_password(cluster.bootstrap, self.user, _PASSWORD)
         for name in (f"{self.app}-in", self.old):
@@ -115,7 +112,7 @@ class Tenant:
         """The broker as that user sees it. login: as `add_user` returns it"""
         kafka = self.settings.kafka
         security = kafka.security.model_copy(update={"username": login.partition("=")[2]})
-        return connect(kafka.model_copy(update={"security": security}))
+        return KafkaBroker(kafka.model_copy(update={"security": security}))
 
     def grant_printed(self, *options: str, user: str = "") -> None:
         """Exactly what the command prints."""
@@ -164,10 +161,7 @@ class Tenant:
     def produce(
         self, topic: str, values: list[bytes], partition: int, headers: Sequence[tuple[str, bytes]] = ()
     ) -> None:
-        producer = Producer({"bootstrap.servers": self._bootstrap})
-        for value in values:
-            producer.produce(topic, value, b"k", partition, headers=list(headers))
-        assert producer.flush(60) == 0
+        produce(self._bootstrap, topic, *values, partition=partition, key=b"k", headers=headers)
 
     def read(self, kind: str, partition: int) -> Records:
         """All that came out so far."""
@@ -193,13 +187,12 @@ class Tenant:
 
 
 @pytest.fixture
-def tenant(secure_broker: SecureCluster, client: str, tmp_path: Path) -> Iterator[Tenant]:
-    made = Tenant(secure_broker, client, tmp_path)
+def tenant(secure_broker: SecureCluster, tmp_path: Path) -> Iterator[Tenant]:
+    made = Tenant(secure_broker, tmp_path)
     yield made
     made.close()
 
 
-@long_with_confluent
 def test_a_user_with_the_printed_rights_seeds_resets_and_runs(tenant: Tenant) -> None:
     tenant.grant_printed()
     tenant.grant_old()
@@ -251,7 +244,7 @@ def test_a_user_with_the_printed_rights_seeds_resets_and_runs(tenant: Tenant) ->
 
 def test_the_printed_rights_allow_nothing_else(tenant: Tenant) -> None:
     tenant.grant_printed()
-    own = connect(tenant.settings.kafka)
+    own = KafkaBroker(tenant.settings.kafka)
     assert own.admin().log_bytes([f"{tenant.app}.fingerprints"]) == {}
     with pytest.raises(BrokerError):
         own.group_consumer(f"{tenant.app}.workers", [f"{tenant.app}-out"])
@@ -288,13 +281,10 @@ def test_each_role_works_with_its_own_rights_alone(tenant: Tenant) -> None:
         own.close()
 
 
-@long_with_confluent
-def test_a_shard_works_with_its_own_rights_alone(
-    secure_broker: SecureCluster, client: str, tmp_path: Path
-) -> None:
+def test_a_shard_works_with_its_own_rights_alone(secure_broker: SecureCluster, tmp_path: Path) -> None:
     """It answers, and can write no block, decision or verdict."""
     near = {"window": {"messages": 40}, "segment": 10, "answers": "shards"}
-    tenant = Tenant(secure_broker, client, tmp_path, **near)
+    tenant = Tenant(secure_broker, tmp_path, **near)
     try:
         users = {role: tenant.add_user("--role", role) for role in ("index", "worker", "shard")}
         for role, user in users.items():
@@ -343,7 +333,7 @@ def test_the_rights_to_look_answer_questions_and_allow_no_more(tenant: Tenant) -
     assert f"read 2 records of {tenant.app}.fingerprints[0], from 0 to 0" in told
     code, told = tenant.answer("audit")
     assert (code, told) == (0, f"read 1 records of {tenant.app}-dup: [0] 0 to 0\n")
-    own = connect(tenant.settings.kafka)
+    own = KafkaBroker(tenant.settings.kafka)
     with pytest.raises(BrokerError):
         own.transactor(f"{tenant.app}.worker.m0")
     with pytest.raises(BrokerError):
@@ -376,6 +366,6 @@ def test_the_rights_of_a_dry_run_judge_and_write_to_nothing_of_the_app(
     written = [Partition(f"{tenant.app}-{kind}", at) for kind in ("out", "dup", "dead") for at in (0, 1)]
     written += [Partition(f"{tenant.app}.{name}", 0) for name in ("fingerprints", "decisions", "verdicts")]
     assert set(admin.end_offsets(written).values()) == {0}
-    transactor = connect(tenant.settings.kafka).transactor(f"{shadow}.worker.m0")
+    transactor = KafkaBroker(tenant.settings.kafka).transactor(f"{shadow}.worker.m0")
     with pytest.raises(BrokerError):
         transact(transactor, Partition(f"{tenant.app}-out", 0), [b"never"])

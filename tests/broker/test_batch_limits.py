@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from tests.broker.services import Service, wait_for
-from tests.broker.topic_limits import limit_topics
+from tests.broker.stranger import limit_topics
 from tests.broker.worlds import MemoryWorld, World, fresh, make_topic, messages, read_all, until
 from twinsieve.pipeline.broker.ports import IdempotentProducer, TransactionalProducer
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition

@@ -20,8 +20,8 @@ from kafka.record.memory_records import MemoryRecords
 from tests.broker.bombs import CODECS, bomb
 from tests.examples import examples
 from twinsieve.pipeline.broker.records import UnreadableError
-from twinsieve.pipeline.kafka.kafka_python.patches import decode_safely
-from twinsieve.pipeline.kafka.kafka_python.unpack_batches import (
+from twinsieve.pipeline.kafka.patches import decode_safely
+from twinsieve.pipeline.kafka.unpack_batches import (
     GZIP,
     LZ4,
     SNAPPY,

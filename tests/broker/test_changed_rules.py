@@ -18,9 +18,9 @@ from twinsieve.pipeline.settings.model import LimitSettings, NearSettings
 
 
 def test_rules_change_under_an_app_and_back_and_each_change_is_logged_once(
-    client: str, bootstrap: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    bootstrap: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    older = settings_for(client, bootstrap, tmp_path / "state")
+    older = settings_for(bootstrap, tmp_path / "state")
     older = older.model_copy(update={"near": near_with(older.near, differences="full")})
     words = tmp_path / "words.yaml"
     words.write_text("light: 今天\n", "utf-8")

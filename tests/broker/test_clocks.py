@@ -16,9 +16,7 @@ from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
-from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.kafka.size_limits import Limits
-from twinsieve.pipeline.settings.model import KafkaSettings
 
 HOUR_MS = 3_600_000
 
@@ -126,7 +124,7 @@ def test_the_clock_of_the_process_says_nothing_of_what_a_broker_takes(
     monkeypatch.setattr(time, "time", lambda: real() - behind_s)
     clock = BrokerClock(time.monotonic)
     admin: Callable[[], Admin] = lambda: Described(after=HOUR_MS, before=HOUR_MS)  # type: ignore[assignment,return-value]  # noqa: E731
-    limits = Limits(admin, clock, 1 << 20, "lz4", nulls=True)
+    limits = Limits(admin, clock, 1 << 20, "lz4")
     batch = Messages()
     for stamp in (
         now_ms - 5_000,
@@ -151,12 +149,11 @@ def test_the_clock_of_the_process_says_nothing_of_what_a_broker_takes(
     ],
 )
 def test_one_of_two_processes_has_a_wrong_clock_and_all_comes_out_once(
-    client: str, bootstrap: str, ahead_s: int, every_s: int
+    bootstrap: str, broker: Broker, ahead_s: int, every_s: int
 ) -> None:
     clocks = {"a": (ahead_s, every_s)}
-    deployment = Deployment(bootstrap, client, fresh("clock"), clocks=clocks, source={"time_field": "none"})
+    deployment = Deployment(bootstrap, fresh("clock"), clocks=clocks, source={"time_field": "none"})
     deployment.create_topics()
-    broker = connect(KafkaSettings(bootstrap=bootstrap))
     admin, group = broker.admin(), f"{deployment.app}.workers"
     inputs, kept, dropped, dead = (
         [Partition(topic, number) for number in range(PARTITIONS)]
@@ -201,4 +198,3 @@ def test_one_of_two_processes_has_a_wrong_clock_and_all_comes_out_once(
     # As exact as the answers of a busy broker are quick.
     assert all(abs(int(seconds) - 7_200) < 30 for seconds in told)
     assert "the broker's" not in of_b
-    broker.close()

@@ -1,4 +1,4 @@
-"""Faults of a cluster look the same on the memory broker and, through both clients, on a real one."""
+"""Faults of a cluster look the same on the memory broker and on a real one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from twinsieve.pipeline.broker.records import (
     Partition,
     TruncatedError,
 )
-from twinsieve.pipeline.kafka.kafka_python import admin as python_admin
+from twinsieve.pipeline.kafka import admin as python_admin
 
 
 def test_a_partition_without_a_leader_stops_what_needs_it_and_nothing_else(

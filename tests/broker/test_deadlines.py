@@ -102,7 +102,7 @@ def test_errors_of_a_call_are_its_own(error: BaseException) -> None:
 
 
 def test_a_thread_that_waits_keeps_nothing_of_its_last_call() -> None:
-    """A producer of librdkafka ends with its last reference."""
+    """A whole producer, for instance."""
     calls = CallThread()
     thing = Thing()
     watched = weakref.ref(thing)

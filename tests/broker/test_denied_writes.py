@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
 from kafka import errors
 from kafka.structs import ConsumerGroupMetadata
 
@@ -25,11 +24,9 @@ from twinsieve.pipeline.broker.records import (
     FatalError,
     Partition,
 )
-from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.kafka.broker import Access
-from twinsieve.pipeline.kafka.confluent import transactions as confluent_transactor
-from twinsieve.pipeline.kafka.confluent.group_consumer import ConfluentMembership
-from twinsieve.pipeline.kafka.kafka_python import transactions as python_transactor
+from twinsieve.pipeline.kafka import transactions
+from twinsieve.pipeline.kafka.access import Access
+from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
 from twinsieve.pipeline.operate.acls import Grant
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -45,8 +42,8 @@ class Denied:
     seen: whether the user may at least read there
     """
 
-    def __init__(self, client: str, cluster: SecureCluster, *, seen: bool) -> None:
-        self._chief = connect(KafkaSettings(bootstrap=cluster.bootstrap))
+    def __init__(self, cluster: SecureCluster, *, seen: bool) -> None:
+        self._chief = KafkaBroker(KafkaSettings(bootstrap=cluster.bootstrap))
         self.free, self.shut, group, name = fresh(), fresh(), fresh("g"), fresh("tx")
         for topic in (self.free, self.shut):
             self._chief.admin().create_topic(NewTopic(topic, 1))
@@ -58,8 +55,8 @@ class Denied:
         if seen:
             grants.append(Grant("topic", self.shut, _READ))
         allow(cluster.bootstrap, "User:nobody", grants)
-        settings = {"client": client, "bootstrap": cluster.secure, "security": cluster.login("nobody")}
-        self.broker: Broker = connect(KafkaSettings.model_validate(settings))
+        settings = {"bootstrap": cluster.secure, "security": cluster.login("nobody")}
+        self.broker: Broker = KafkaBroker(KafkaSettings.model_validate(settings))
         consumer = self.broker.group_consumer(group, [self.free])
         self.membership = assigned(consumer, 1).membership
         self.transactor: TransactionalProducer = self.broker.transactor(name)
@@ -77,8 +74,8 @@ class Denied:
 
 
 @pytest.fixture(params=[True, False], ids=["readable", "unknown"])
-def denied(client: str, secure_broker: SecureCluster, request: pytest.FixtureRequest) -> Iterator[Denied]:
-    made = Denied(client, secure_broker, seen=request.param)
+def denied(secure_broker: SecureCluster, request: pytest.FixtureRequest) -> Iterator[Denied]:
+    made = Denied(secure_broker, seen=request.param)
     yield made
     made.close()
 
@@ -110,90 +107,35 @@ def test_another_topic_is_denied_once_the_transaction_has_failed(denied: Denied)
     check_denied(denied, send_on)
 
 
-class FailedProducer:
-    """librdkafka's, in a transaction that has failed while its offsets were on their way."""
-
-    def __init__(self, _: object) -> None:
-        self._open = False
-
-    def begin_transaction(self) -> None:
-        if self._open:
-            raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "not added"))
-        self._open = True
-
-    def send_offsets_to_transaction(self, *_: object) -> None:
-        raise KafkaException(KafkaError(KafkaError._STATE, "Failed to commit offsets to transaction"))
-
-    def flush(self, _: float) -> int:
-        return 0
-
-    def nothing(self, *_: object, **__: object) -> None: ...
-
-    init_transactions = list_topics = produce = poll = nothing
-
-
-class OpenProducer(FailedProducer):
-    """As before, but it only says that the state is wrong."""
-
-    def begin_transaction(self) -> None:
-        if self._open:
-            raise KafkaException(KafkaError(KafkaError._STATE, "Operation not valid in state InTransaction"))
-        self._open = True
-
-
-def offsets_of(producer: type, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Sends offsets behind a message, with this in place of confluent-kafka's producer."""
-    monkeypatch.setattr(confluent_transactor, "Producer", producer)
-    transactor = confluent_transactor.ConfluentTransactionalProducer(
-        Access(
-            KafkaSettings(),
-            {"socket.timeout.ms": 1},
-            _nobody,
-            BrokerClock(time.monotonic),
-            nulls=True,
-        ),
-        "tx",
-    )
-    transactor.begin()
-    transactor.send("shut", 0, messages([b"a"]))
-    membership = ConfluentMembership(1, b"", lambda: False, "id", lambda: "id")
-    return lambda: transactor.send_offsets({_FROM: Committed(1)}, membership)
-
-
-def test_offsets_that_meet_a_failed_transaction_are_denied(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(FatalError, match=rf"tx: offsets to shut: .*{_GRANT}") as refused:
-        offsets_of(FailedProducer, monkeypatch)()
-    assert refused.value.denied
-
-
-def test_a_wrong_state_that_nothing_explains_aborts(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(AbortableError, match="Failed to commit offsets"):
-        offsets_of(OpenProducer, monkeypatch)()
-
-
-def test_offsets_behind_a_failure_of_kafka_python_are_denied(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = errors.TopicAuthorizationFailedError({"shut"})
+def offsets_behind(first: errors.KafkaError | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sends the offsets of a transaction that has failed with this error, which the library then only hints at."""
 
     def fail(*_: object) -> None:
-        raise errors.KafkaError(
-            f"Cannot execute transactional method because we are in an error state: {first}"
-        )
+        raise errors.KafkaError("Cannot execute transactional method because we are in an error state")
 
     producer = SimpleNamespace(
         init_transactions=lambda: None,
         begin_transaction=lambda: None,
         send_offsets_to_transaction=fail,
-        _transaction_manager=SimpleNamespace(last_error=first, _consumer_group_coordinator=None),
+        _transaction_manager=SimpleNamespace(last_error=first),
     )
-    monkeypatch.setattr(python_transactor, "make_producer", lambda *_, **__: producer)
-    transactor = python_transactor.PythonTransactionalProducer(
-        Access(KafkaSettings(), {}, _nobody, BrokerClock(time.monotonic), nulls=True), "tx"
-    )
+    monkeypatch.setattr(transactions, "make_producer", lambda *_, **__: producer)
+    access = Access(KafkaSettings(), {}, _nobody, BrokerClock(time.monotonic))
+    transactor = transactions.KafkaTransactionalProducer(access, "tx")
     transactor.begin()
     membership = KafkaMembership(1, ConsumerGroupMetadata("free"), lambda: False)
+    transactor.send_offsets({_FROM: Committed(1)}, membership)
+
+
+def test_offsets_that_meet_a_failed_transaction_are_denied(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FatalError, match=rf"tx: offsets: not allowed for topic shut; {_GRANT}") as refused:
-        transactor.send_offsets({_FROM: Committed(1)}, membership)
+        offsets_behind(errors.TopicAuthorizationFailedError({"shut"}), monkeypatch)
     assert refused.value.denied
+
+
+def test_a_wrong_state_that_nothing_explains_aborts(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AbortableError, match=r"tx: offsets: .*in an error state"):
+        offsets_behind(None, monkeypatch)
 
 
 def _nobody() -> Any:

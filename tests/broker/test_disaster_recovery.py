@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.broker.cluster import Cluster
-from tests.broker.conftest import long_with_confluent
 from tests.broker.server import Node
 from tests.broker.services import Service, settings_for, value_of, wait_for
 from tests.broker.worlds import fresh, until_done
@@ -89,14 +88,13 @@ def cluster() -> Iterator[Cluster]:
         yield made
 
 
-@long_with_confluent
 @pytest.mark.needs("own broker")
 def test_a_newer_state_folder_drops_nothing_after_a_cluster_is_restored_from_a_backup(
-    cluster: Cluster, client: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log has outgrown the newer snapshot when its machine comes back; decisions lie at the same offsets in both
     histories."""
-    settings = settings_for(client, cluster.bootstrap, tmp_path)
+    settings = settings_for(cluster.bootstrap, tmp_path)
     service = Service(at_machine(settings, "a", tmp_path))
     common, lost, instead, new = texts(1, 3), texts(2, 5), texts(3, 9), texts(4, 2)
     service.start()
@@ -124,9 +122,9 @@ def test_a_newer_state_folder_drops_nothing_after_a_cluster_is_restored_from_a_b
 @pytest.mark.minutes
 @pytest.mark.needs("own broker")
 def test_a_process_that_runs_on_while_its_cluster_is_restored_drops_nothing(
-    cluster: Cluster, client: str, tmp_path: Path
+    cluster: Cluster, tmp_path: Path
 ) -> None:
-    service = Service(settings_for(client, cluster.bootstrap, tmp_path))
+    service = Service(settings_for(cluster.bootstrap, tmp_path))
     common, lost, new = texts(1, 3), texts(2, 5), texts(4, 2)
     service.start()
     judged(service, common)

@@ -13,7 +13,6 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
-from tests.broker.conftest import long_with_confluent
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge
 from tests.broker.load import PARTITIONS, Load
 from tests.broker.server import free_ports
@@ -27,11 +26,9 @@ _NUMBERS = itertools.count()
 class Scene:
     """Two processes under a steady load."""
 
-    def __init__(self, bootstrap: str, client: str) -> None:
+    def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
-        self.deployment = Deployment(
-            bootstrap, client, f"foreign-{client[:2]}{next(_NUMBERS)}", session_timeout="6s"
-        )
+        self.deployment = Deployment(bootstrap, f"foreign-{next(_NUMBERS)}", session_timeout="6s")
         self.deployment.create_topics()
         self.group = f"{self.deployment.app}.workers"
         self.topic = f"{self.deployment.app}.in"
@@ -76,13 +73,12 @@ class Scene:
 
 
 @pytest.fixture
-def scene(bootstrap: str, client: str) -> Iterator[Scene]:
-    made = Scene(bootstrap, client)
+def scene(bootstrap: str) -> Iterator[Scene]:
+    made = Scene(bootstrap)
     yield made
     made.close()
 
 
-@long_with_confluent
 def test_an_ordinary_consumer_in_the_group_moves_nothing_and_is_said(scene: Scene) -> None:
     """It takes partitions, commits in them, and leaves; a process of ours is killed meanwhile."""
     scene.start("a")

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.protocol.producer.transaction import InitProducerIdRequest, TxnOffsetCommitRequest
 
 from tests.broker.cluster import Cluster
-from tests.broker.worlds import KafkaWorld, assigned, fresh, make_topic, until
+from tests.broker.worlds import Connect, assigned, fresh, make_topic, until
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
 from twinsieve.pipeline.broker.records import Partition, UnstableError
 
@@ -22,19 +22,15 @@ _NODE = 1
 @contextmanager
 def unverified(cluster: Cluster) -> Iterator[None]:
     """The broker takes offsets without asking whether they belong to a transaction, as all did before 4.0."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-
-    def alter(how: AlterConfigOpType) -> None:
-        entry = ConfigEntry("transaction.partition.verification.enable", "false", incremental_operation=how)
-        resource = ConfigResource(ResourceType.BROKER, str(_NODE), incremental_configs=[entry])
-        for future in admin.incremental_alter_configs([resource]).values():
-            future.result(10)
-
-    alter(AlterConfigOpType.SET)
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    changed = {"transaction.partition.verification.enable": "false"}
+    node = ConfigResource(ConfigResourceType.BROKER, str(_NODE), changed)
+    admin.alter_configs([node])
     try:
         yield
     finally:
-        alter(AlterConfigOpType.DELETE)
+        admin.reset_configs([node])
+        admin.close()
 
 
 def commit_for_ever(cluster: Cluster, group: str, transactional_id: str, at: Partition) -> None:
@@ -67,9 +63,8 @@ def commit_for_ever(cluster: Cluster, group: str, transactional_id: str, at: Par
     client.close()
 
 
-def test_the_next_transaction_of_its_id_frees_it(mortal_broker: Cluster, client: str) -> None:
-    world = KafkaWorld(client, mortal_broker.bootstrap)
-    broker = world.broker()
+def test_the_next_transaction_of_its_id_frees_it(mortal_broker: Cluster, connect: Connect) -> None:
+    broker = connect(mortal_broker.bootstrap)
     at, group, name = Partition(make_topic(broker), 0), fresh("g"), fresh("tx")
     broker.transactor(name).close()
     assert broker.admin().group_offsets(group) == {}
@@ -80,4 +75,3 @@ def test_the_next_transaction_of_its_id_frees_it(mortal_broker: Cluster, client:
     with pytest.raises(UnstableError):
         committed_offsets(consumer, transactor, membership, [at])
     assert committed_offsets(consumer, transactor, membership, [at]) == {at: None}
-    world.close()

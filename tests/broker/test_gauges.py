@@ -1,4 +1,4 @@
-"""What keeps messages from coming out is in the gauges, on the pages and in `twinsieve status`, with either client."""
+"""What keeps messages from coming out is in the gauges, on the pages and in `twinsieve status`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
 
 from tests.broker.server import free_ports
 from tests.broker.services import settings_for, value_of
+from tests.broker.stranger import delete_topics, produce
 from tests.broker.worlds import DEADLINE_S, KafkaWorld, read_all, until, until_done
 from tests.service.scraped import Pages, Series
 from twinsieve.pipeline.broker.admin import NewTopic
@@ -61,11 +60,11 @@ class App:
         self.settings = settings
         self.source, self.output = settings.input.topics[0], settings.output.topic
         self.partitions = partitions
+        self._bootstrap = bootstrap
         self.members: list[Member] = []
-        self.world = KafkaWorld(settings.kafka.client, bootstrap)
+        self.world = KafkaWorld(bootstrap)
         self.broker = self.world.broker()
         self.admin = self.broker.admin()
-        self.producer = Producer({"bootstrap.servers": bootstrap, "message.max.bytes": 2 * _TOO_LARGE})
         self.written = 0
         self.make_topic(self.source)
         create(settings, self.admin)
@@ -79,11 +78,10 @@ class App:
 
     def write(self, count: int) -> None:
         """As many messages without a twin to each partition."""
-        for number in range(count):
-            for at in range(self.partitions):
-                text = " ".join(f"{self.written + number:x}-{at}-{word * 7919:x}" for word in range(12))
-                self.producer.produce(self.source, value_of(text), b"k", at)
-        assert self.producer.flush(60) == 0
+        numbers = range(self.written, self.written + count)
+        for at in range(self.partitions):
+            texts = [" ".join(f"{number:x}-{at}-{word * 7919:x}" for word in range(12)) for number in numbers]
+            produce(self._bootstrap, self.source, *map(value_of, texts), partition=at, key=b"k")
         self.written += count
 
     def out(self) -> list[int]:
@@ -118,11 +116,11 @@ class App:
 
 
 @pytest.fixture
-def app_on(client: str, bootstrap: str, tmp_path: Path) -> Iterator[Callable[..., App]]:
+def app_on(bootstrap: str, tmp_path: Path) -> Iterator[Callable[..., App]]:
     made: list[App] = []
 
     def make(partitions: int, source: dict[str, object], **kafka: object) -> App:
-        settings = settings_for(client, bootstrap, tmp_path, **source)
+        settings = settings_for(bootstrap, tmp_path, **source)
         kafka = settings.kafka.model_dump(by_alias=True) | kafka
         settings = settings.model_copy(update={"kafka": type(settings.kafka).model_validate(kafka)})
         made.append(App(settings, bootstrap, partitions))
@@ -151,8 +149,7 @@ def test_an_output_that_is_deleted_is_seen_on_every_process(
     until(lambda: worker.ready() and index.ready())
     app.write(3)
     app.until_out(3, 3)
-    operator = AdminClient({"bootstrap.servers": bootstrap})
-    operator.delete_topics([app.output])[app.output].result()
+    delete_topics(bootstrap, app.output)
     until(lambda: app.admin.topics([app.output])[app.output] is None)
     app.write(5)
 
@@ -181,7 +178,7 @@ def test_an_output_that_is_deleted_is_seen_on_every_process(
 
 @pytest.mark.parametrize("mode", ["hold", "skip"])
 def test_a_batch_that_cannot_be_read_holds_its_own_partition_on_every_process(
-    app_on: Callable[..., App], mode: str
+    app_on: Callable[..., App], bootstrap: str, mode: str
 ) -> None:
     app = app_on(3, {"on_unreadable_batch": mode}, max_unpacked_bytes="8MiB", message_bytes="1MiB")
     bad = 2
@@ -190,15 +187,14 @@ def test_a_batch_that_cannot_be_read_holds_its_own_partition_on_every_process(
     until(lambda: all(member.ready() for member in app.members))
     app.write(3)
     app.until_out(3, 3, 3)
-    packer = Producer(
-        {
-            "bootstrap.servers": app.settings.kafka.bootstrap,
-            "compression.type": "zstd",
-            "message.max.bytes": 2 * _TOO_LARGE,
-        }
+    produce(
+        bootstrap,
+        app.source,
+        bytes(_TOO_LARGE),
+        partition=bad,
+        compression_type="zstd",
+        message_max_bytes=2 * _TOO_LARGE,
     )
-    packer.produce(app.source, bytes(_TOO_LARGE), partition=bad)
-    assert packer.flush(60) == 0
     app.write(5)
     if mode == "skip":
         app.until_out(8, 8, 8)

@@ -13,10 +13,8 @@ pytestmark = [pytest.mark.needs("broker"), pytest.mark.minutes]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_process_holds_no_more_than_lint_says(
-    client: str, bootstrap: str, tmp_path: Path, case: str
-) -> None:
-    settings = settings_of(client, bootstrap, tmp_path, pending_bytes="64MiB")
+def test_a_process_holds_no_more_than_lint_says(bootstrap: str, tmp_path: Path, case: str) -> None:
+    settings = settings_of(bootstrap, tmp_path, pending_bytes="64MiB")
     growth, _, _, errors = measure(settings, case)
     assert errors == []
     assert growth <= held_by(settings, 1).process

@@ -1,4 +1,4 @@
-"""A description of a topic names its partitions without a leader, at once, with both clients."""
+"""A description of a topic names its partitions without a leader, at once."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import time
 from contextlib import suppress
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
-from confluent_kafka.admin import AdminClient
 
+from tests.broker import stranger
 from tests.broker.cluster import Cluster
-from tests.broker.worlds import fresh, reader_at, until, until_done
+from tests.broker.worlds import Connect, fresh, reader_at, until, until_done
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, Partition
-from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.kafka.kafka_python import admin as python_admin
-from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.pipeline.kafka import admin as python_admin
 
 _PARTITIONS = 6
 _RETRY_S = 180.0
@@ -28,12 +25,11 @@ _PAUSE_S = 0.1
 """How many coordinators of a group die at most, and how long each successor has before it is the next; asked in between."""
 
 
-@pytest.mark.parametrize("client", ["kafka-python", "confluent"])
 def test_partitions_of_a_dead_broker_are_named_and_come_back(
-    three_brokers: Cluster, client: str, monkeypatch: pytest.MonkeyPatch
+    three_brokers: Cluster, monkeypatch: pytest.MonkeyPatch, connect: Connect
 ) -> None:
     monkeypatch.setattr(python_admin, "RETRY_S", _RETRY_S)
-    broker = connect(KafkaSettings.model_validate({"client": client, "bootstrap": three_brokers.bootstrap}))
+    broker = connect(three_brokers.bootstrap)
     admin, topic = broker.admin(), fresh("lead")
 
     def leaderless() -> frozenset[int]:
@@ -68,14 +64,13 @@ def test_partitions_of_a_dead_broker_are_named_and_come_back(
         node.wait_ready()
         until(lambda: not leaderless())
     finally:
-        broker.close()
         if not node.running():
             node.start()
             node.wait_ready()
 
 
 def test_offsets_of_a_group_are_told_again_when_its_coordinator_has_died(
-    three_brokers: Cluster, client: str
+    three_brokers: Cluster, connect: Connect
 ) -> None:
     """kafka-python remembered the first coordinator for good.
 
@@ -83,10 +78,10 @@ def test_offsets_of_a_group_are_told_again_when_its_coordinator_has_died(
     the next election; a busy machine sees that once in some hundred elections. librdkafka is the witness: while it is
     refused too, nobody can be told anything, and that coordinator dies next.
     """
-    broker = connect(KafkaSettings.model_validate({"client": client, "bootstrap": three_brokers.bootstrap}))
+    broker = connect(three_brokers.bootstrap)
     admin, topic, group = broker.admin(), fresh("t"), fresh("g")
     held = {Partition(topic, 0): Committed(0, "mark")}
-    witness = AdminClient({"bootstrap.servers": three_brokers.bootstrap})
+    witness = stranger.admin(three_brokers.bootstrap)
     said: list[object] = []
 
     def told() -> bool:
@@ -98,39 +93,33 @@ def test_offsets_of_a_group_are_told_again_when_its_coordinator_has_died(
 
     def is_served() -> bool:
         try:
-            asked = witness.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group)], request_timeout=10
-            )
-            return bool(asked[group].result().topic_partitions)
-        except KafkaException:
+            return bool(stranger.committed(witness, group))
+        except stranger.KafkaException:
             return False
 
     admin.create_topic(NewTopic(topic, 1, 3))
     # The coordinator may not have heard of the new topic yet.
     until_done(lambda: admin.set_group_offsets(group, held))
     assert told()
-    try:
-        for _ in range(_COORDINATORS):
-            node = three_brokers.nodes[_coordinator_id(witness, group) - 1]
-            node.kill()
-            try:
-                tried_until_s = time.monotonic() + _SERVED_S
-                while not (told() or is_served() or time.monotonic() > tried_until_s):
-                    time.sleep(_PAUSE_S)
-                if told() or is_served():
-                    assert until(told, lambda: f"{len(said)} answers, the last one: {said[-1]}")
-                    return
-            finally:
-                node.start()
-                node.wait_ready()
-        raise AssertionError(f"{_COORDINATORS} coordinators serve nobody; the last answer: {said[-1]}")
-    finally:
-        broker.close()
+    for _ in range(_COORDINATORS):
+        node = three_brokers.nodes[_coordinator_id(witness, group) - 1]
+        node.kill()
+        try:
+            tried_until_s = time.monotonic() + _SERVED_S
+            while not (told() or is_served() or time.monotonic() > tried_until_s):
+                time.sleep(_PAUSE_S)
+            if told() or is_served():
+                assert until(told, lambda: f"{len(said)} answers, the last one: {said[-1]}")
+                return
+        finally:
+            node.start()
+            node.wait_ready()
+    raise AssertionError(f"{_COORDINATORS} coordinators serve nobody; the last answer: {said[-1]}")
 
 
-def _coordinator_id(client: AdminClient, group: str) -> int:
+def _coordinator_id(witness: stranger.AdminClient, group: str) -> int:
     """The node that leads a group's part of the offsets topic, where it is one that lives."""
-    parts = client.list_topics(_OFFSETS, timeout=30).topics[_OFFSETS].partitions
+    parts = witness.list_topics(_OFFSETS, timeout=30).topics[_OFFSETS].partitions
     hashed = 0
     for char in group:
         hashed = (hashed * 31 + ord(char)) & 0xFFFFFFFF

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
-from confluent_kafka import TopicCollection, TopicPartitionInfo
-from confluent_kafka.admin import AdminClient
 
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
 from tests.broker.groups import described
 from tests.broker.load import PARTITIONS, Load
 from tests.broker.shard_counts import ShardCounts
+from tests.broker.stranger import admin
 from tests.broker.worlds import DEADLINE_S, fresh, until
 
 _RATE = 200.0
@@ -24,7 +24,7 @@ class Roles:
     """Which node leads what, by the brokers' own word; nodes are counted from 0."""
 
     def __init__(self, bootstrap: str, app: str, more: Sequence[str] = ()) -> None:
-        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._admin = admin(bootstrap)
         self._app = app
         self.topics = [f"{app}.{kind}" for kind in ("in", "out", "dup", "dead")]
         self.topics += [f"{app}.{kind}" for kind in ("fingerprints", "decisions", "verdicts", *more)]
@@ -35,35 +35,32 @@ class Roles:
 
     def leader(self, kind: str) -> int:
         """Of the first partition of a topic."""
-        return int(self._described()[f"{self._app}.{kind}"][0].leader.id) - 1
+        return int(self._partitions(f"{self._app}.{kind}")[0].leader) - 1
 
     def replicated(self) -> bool:
         """All replicas of all partitions are in sync, those of the brokers' own topics too."""
         own = ["__consumer_offsets", "__transaction_state"]
         return all(
-            len(part.isr) == len(part.replicas) == 3
-            for parts in self._described(own).values()
-            for part in parts
+            len(part.isrs) == len(part.replicas) == 3
+            for topic in [*self.topics, *own]
+            for part in self._partitions(topic).values()
         )
 
-    def _described(self, more: Sequence[str] = ()) -> dict[str, list[TopicPartitionInfo]]:
-        wanted = TopicCollection([*self.topics, *more])
-        return {
-            name: found.result().partitions
-            for name, found in self._admin.describe_topics(wanted, request_timeout=30).items()
-        }
+    def _partitions(self, topic: str) -> dict[int, Any]:
+        """Leader and replicas of each partition by its number."""
+        found: dict[int, Any] = self._admin.list_topics(topic, timeout=30).topics[topic].partitions
+        return found
 
 
 @pytest.mark.minutes
 @pytest.mark.parametrize("shards", [(), ("s1", "s2")], ids=["alone", "shards"])
-@pytest.mark.parametrize("client", ["confluent", "kafka-python"])
 def test_processes_go_on_when_leaders_and_coordinators_die(
-    three_brokers: Cluster, client: str, shards: tuple[str, ...]
+    three_brokers: Cluster, shards: tuple[str, ...]
 ) -> None:
     # How long a client waits for the answer to a request that died with its broker.
     times = {"request_timeout": "10s", "transaction_timeout": "6s"}
     deployment = Deployment(
-        three_brokers.bootstrap, client, fresh("three"), snapshot_every="2s", segment=_SEGMENT, **times
+        three_brokers.bootstrap, fresh("three"), snapshot_every="2s", segment=_SEGMENT, **times
     )
     if shards:
         deployment.set("near", answers="shards")

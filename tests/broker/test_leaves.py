@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 
 from tests.broker.services import Service, value_of, written_settings
-from tests.broker.worlds import DEADLINE_S, grow, until
+from tests.broker.stranger import add_partitions, produce
+from tests.broker.worlds import DEADLINE_S, until
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
@@ -48,12 +48,12 @@ class _Defective:
 
 
 @pytest.fixture
-def first(client: str, bootstrap: str, tmp_path: Path) -> Iterator[Service]:
+def first(bootstrap: str, tmp_path: Path) -> Iterator[Service]:
     """The healthy process, and the topics. No session ends before the test does."""
-    written = written_settings(client, bootstrap, tmp_path)
+    written = written_settings(bootstrap, tmp_path)
     written["kafka"]["session_timeout"] = f"{2 * DEADLINE_S:g}s"
     made = Service(Settings.model_validate(written))
-    grow(bootstrap, made.settings.input.topics[0], COUNT)
+    add_partitions(bootstrap, made.settings.input.topics[0], COUNT)
     made.start()
     yield made
     made.end()
@@ -87,9 +87,6 @@ def test_another_process_gets_the_partitions_of_one_that_a_defect_ends(first: Se
 
 def _post_to_each(service: Service, text: str) -> None:
     """One message without an equal in each partition of the input."""
-    producer = Producer({"bootstrap.servers": service.settings.kafka.bootstrap})
+    bootstrap, topic = service.settings.kafka.bootstrap, service.settings.input.topics[0]
     for number in range(COUNT):
-        producer.produce(
-            service.settings.input.topics[0], value_of(f"{text} 今天 {number} 武汉下雨了"), None, number
-        )
-    assert producer.flush(60) == 0
+        produce(bootstrap, topic, value_of(f"{text} 今天 {number} 武汉下雨了"), partition=number)

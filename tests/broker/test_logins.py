@@ -27,8 +27,8 @@ _SAID_S = 10.0
 class Run:
     """One process with both roles under a load; what comes out is read without a login."""
 
-    def __init__(self, cluster: Cluster, client: str, address: str, security: Mapping[str, object]) -> None:
-        self.deployment = Deployment(cluster.bootstrap, client, fresh("login"))
+    def __init__(self, cluster: Cluster, address: str, security: Mapping[str, object]) -> None:
+        self.deployment = Deployment(cluster.bootstrap, fresh("login"))
         self.deployment.create_topics()
         self.deployment.set("kafka", bootstrap=address, security=dict(security))
         self.load = Load(cluster.bootstrap, f"{self.deployment.app}.in", 10_000_000, _RATE)
@@ -81,7 +81,7 @@ def cluster(endpoint: TokenEndpoint) -> Iterator[LoginCluster]:
 
 
 def test_tokens_end_and_their_endpoint_goes_and_comes(
-    cluster: LoginCluster, endpoint: TokenEndpoint, client: str, tmp_path: Path
+    cluster: LoginCluster, endpoint: TokenEndpoint, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret"
     secret.write_text(endpoint.secret, "utf-8")
@@ -93,7 +93,7 @@ def test_tokens_end_and_their_endpoint_goes_and_comes(
         "password_file": str(secret),
         "token_endpoint": endpoint.address,
     }
-    run = Run(cluster, client, cluster.tokens, security)
+    run = Run(cluster, cluster.tokens, security)
     try:
         run.goes_on()
         began_s, given = time.monotonic(), endpoint.given
@@ -124,13 +124,13 @@ def test_tokens_end_and_their_endpoint_goes_and_comes(
         run.close()
 
 
-def test_a_password_is_replaced_under_load(cluster: LoginCluster, client: str, tmp_path: Path) -> None:
+def test_a_password_is_replaced_under_load(cluster: LoginCluster, tmp_path: Path) -> None:
     """First on the broker: what logs in again meanwhile is refused, and goes on once the file has the new one."""
     file = tmp_path / "password"
     file.write_text(PASSWORDS["worker"], "utf-8")
     file.chmod(0o600)
     security = {"protocol": "sasl_plaintext", "username": "worker", "password_file": str(file)}
-    run = Run(cluster, client, cluster.passwords, security)
+    run = Run(cluster, cluster.passwords, security)
     try:
         run.goes_on()
         set_password(cluster.bootstrap, "worker", "another-secret")
@@ -143,14 +143,14 @@ def test_a_password_is_replaced_under_load(cluster: LoginCluster, client: str, t
         run.close()
 
 
-def test_certificates_are_replaced_under_load(client: str, tmp_path: Path) -> None:
+def test_certificates_are_replaced_under_load(tmp_path: Path) -> None:
     """The broker comes back with a certificate of another authority, which alone it trusts, so that all have to show
     a new one too."""
     new = make_certificates(tmp_path / "new", "another-ca")
     with SecureCluster().start() as cluster:
         security = cluster.client_files(tmp_path, new)
         shown = Path(str(security["certificate_file"]))
-        run = Run(cluster, client, cluster.mutual, security)
+        run = Run(cluster, cluster.mutual, security)
         try:
             run.goes_on()
             cluster.change_authority(new)

@@ -10,14 +10,14 @@ import pytest
 from kafka.errors import KafkaTimeoutError
 
 from twinsieve.pipeline.broker.records import BrokerError
-from twinsieve.pipeline.kafka.kafka_python.log_filters import (
+from twinsieve.pipeline.kafka.log_filters import (
     _MAX_KINDS,
     ConnectionFailures,
     OneLineAtATime,
     is_unusual,
     quieten,
 )
-from twinsieve.pipeline.kafka.kafka_python.options import connected
+from twinsieve.pipeline.kafka.options import connected
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 

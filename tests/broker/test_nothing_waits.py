@@ -25,13 +25,12 @@ def unread(log_as_before: None) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("client", ["kafka-python", "confluent"])
 @pytest.mark.usefixtures("unread")
 def test_messages_come_out_while_the_folder_hangs_and_nobody_reads_the_log(
-    client: str, bootstrap: str, tmp_path: Path
+    bootstrap: str, tmp_path: Path
 ) -> None:
     state = tmp_path / "state"
-    written = written_settings(client, bootstrap, state)
+    written = written_settings(bootstrap, state)
     written["state"]["snapshot_every"] = "1s"
     service = Service(Settings.model_validate(written))
     service.start()

@@ -9,26 +9,26 @@ from tests.broker.deployment import Deployment, poll_until
 from tests.broker.load import PARTITIONS
 from tests.broker.outage import max_lines, outage
 from tests.broker.server import free_ports
-from tests.broker.worlds import DEADLINE_S, fresh
+from tests.broker.worlds import DEADLINE_S, Connect, fresh
 from tests.service.scraped import Pages
-from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.settings.model import KafkaSettings
 
 
 @pytest.mark.minutes
 @pytest.mark.needs("own broker")
-def test_processes_wait_for_the_broker_and_go_on_by_themselves(client: str) -> None:
-    found, said, alive = outage(client, seconds=10.0, rate=200.0)
+def test_processes_wait_for_the_broker_and_go_on_by_themselves() -> None:
+    found, said, alive = outage(seconds=10.0, rate=200.0)
     assert found.good, found
     assert alive, "a process ended"
     assert max(said.values()) <= max_lines(10.0), f"log lines in 10 s: {said}"
 
 
-def test_of_two_processes_in_a_slot_the_older_ends_also_after_an_outage(mortal_broker: Cluster) -> None:
+def test_of_two_processes_in_a_slot_the_older_ends_also_after_an_outage(
+    mortal_broker: Cluster, connect: Connect
+) -> None:
     app = fresh("slot")
     # A member whose session ends in the outage joins again by itself and may come after the newer one.
-    deployment = Deployment(mortal_broker.bootstrap, "confluent", app, session_timeout="30s")
-    broker = connect(KafkaSettings(client="confluent", bootstrap=mortal_broker.bootstrap))
+    deployment = Deployment(mortal_broker.bootstrap, app, session_timeout="30s")
+    broker = connect(mortal_broker.bootstrap)
 
     def judges(name: str) -> bool:
         return b"index: phase live" in deployment.log(name).read_bytes()
@@ -47,7 +47,6 @@ def test_of_two_processes_in_a_slot_the_older_ends_also_after_an_outage(mortal_b
         assert newer.poll() is None, deployment.log("a~new").read_text()
     finally:
         deployment.close()
-        broker.close()
 
 
 class _Pages(Pages):
@@ -67,10 +66,8 @@ class _Pages(Pages):
 
 
 @pytest.mark.minutes
-def test_a_frozen_broker_and_its_return_are_logged_within_half_a_minute(
-    mortal_broker: Cluster, client: str
-) -> None:
-    deployment = Deployment(mortal_broker.bootstrap, client, fresh("frozen"))
+def test_a_frozen_broker_and_its_return_are_logged_within_half_a_minute(mortal_broker: Cluster) -> None:
+    deployment = Deployment(mortal_broker.bootstrap, fresh("frozen"))
     (port,) = free_ports(1)
     pages = _Pages(port)
     node = mortal_broker.nodes[0]
@@ -95,8 +92,8 @@ def test_a_frozen_broker_and_its_return_are_logged_within_half_a_minute(
 
 
 @pytest.mark.minutes
-def test_a_process_that_comes_before_its_broker_waits_for_it(mortal_broker: Cluster, client: str) -> None:
-    deployment = Deployment(mortal_broker.bootstrap, client, fresh("early"))
+def test_a_process_that_comes_before_its_broker_waits_for_it(mortal_broker: Cluster) -> None:
+    deployment = Deployment(mortal_broker.bootstrap, fresh("early"))
     (port,) = free_ports(1)
     pages = _Pages(port)
     node = mortal_broker.nodes[0]

@@ -1,4 +1,4 @@
-"""One poll takes a bounded number of bytes, unpacked; with kafka-python what is left stays packed until the next."""
+"""One poll takes a bounded number of bytes, unpacked; what is left stays packed until the next."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from kafka.consumer.subscription_state import SubscriptionState
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from tests.examples import examples
-from twinsieve.pipeline.kafka.confluent.reader import ConfluentReader
-from twinsieve.pipeline.kafka.kafka_python import patches
-from twinsieve.pipeline.kafka.kafka_python.patches import bound_polls, decode_safely, free_paused_fetches
-from twinsieve.pipeline.kafka.kafka_python.unpack_batches import ZSTD, unpack
-from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, POLL_BYTES, SLICE_MESSAGES
+from twinsieve.pipeline.kafka import patches
+from twinsieve.pipeline.kafka.patches import bound_polls, decode_safely, free_paused_fetches
+from twinsieve.pipeline.kafka.unpack_batches import ZSTD, unpack
+from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, POLL_BYTES
 
 _MIB = 1 << 20
 _ONE, _TWO = TopicPartition("posts", 0), TopicPartition("posts", 1)
@@ -184,37 +183,3 @@ def test_all_messages_come_in_order_whatever_a_poll_may_take(
         found += rows
     assert found == list(range(first, count))
     assert consumer.position(_ONE) == count
-
-
-class Queue(ConfluentReader):
-    """A reader of confluent whose library has fetched messages of these sizes."""
-
-    def __init__(self, sizes: Sequence[int]) -> None:
-        self.sizes = list(sizes)
-        self.asked: list[int] = []
-
-    def _consume(self, count: int, timeout_s: float) -> list[Any]:
-        self.asked.append(count)
-        taken, self.sizes = self.sizes[:count], self.sizes[count:]
-        return [bytes(size) for size in taken]
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.mark.parametrize(
-    ("sizes", "taken"),
-    [
-        ([100] * 6_000, 4_999),
-        ([100] * 64 + [_MIB] * 300, 64 + 32),
-        ([_MIB] * 300, 15),
-        ([20 * _MIB] * 5, 0),
-        ([1] * 70, 70),
-    ],
-)
-def test_confluent_takes_a_few_messages_at_a_time_until_it_has_enough_bytes(
-    sizes: list[int], taken: int
-) -> None:
-    queue = Queue(sizes)
-    assert len(queue._more(_POLL - 1, sizes[0])) == taken
-    assert max(queue.asked, default=0) <= SLICE_MESSAGES

@@ -14,9 +14,9 @@ from kafka.errors import IllegalStateError, KafkaConnectionError, UnknownBrokerI
 
 from tests.broker.cluster import SecureCluster
 from tests.broker.grants import allow
-from tests.broker.topic_limits import limit_topics
+from tests.broker.stranger import limit_topics
 from tests.broker.worlds import (
-    KafkaWorld,
+    Connect,
     assigned,
     fetched,
     fresh,
@@ -30,14 +30,15 @@ from tests.broker.worlds import (
 )
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.clocks import BrokerClock
+from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, FatalError, Partition
-from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.kafka.broker import Access
-from twinsieve.pipeline.kafka.kafka_python import admin as python_admin
-from twinsieve.pipeline.kafka.kafka_python import group_consumer
-from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
-from twinsieve.pipeline.kafka.kafka_python.group_consumer import PythonGroupConsumer
-from twinsieve.pipeline.kafka.kafka_python.options import common_options
+from twinsieve.pipeline.kafka import admin as python_admin
+from twinsieve.pipeline.kafka import group_consumer
+from twinsieve.pipeline.kafka.access import Access
+from twinsieve.pipeline.kafka.admin import KafkaAdmin
+from twinsieve.pipeline.kafka.broker import KafkaBroker
+from twinsieve.pipeline.kafka.group_consumer import KafkaGroupConsumer
+from twinsieve.pipeline.kafka.options import common_options
 from twinsieve.pipeline.operate.acls import Grant
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -45,16 +46,14 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 _POLL_INTERVAL_MS = 2_500
 
 
-def test_a_worker_that_polls_too_late_commits_nothing_of_others(bootstrap: str) -> None:
-    world = KafkaWorld("kafka-python", bootstrap)
-    broker: Any = world.broker()
+def test_a_worker_that_polls_too_late_commits_nothing_of_others(bootstrap: str, broker: Any) -> None:
     settings = KafkaSettings(bootstrap=bootstrap)
     options = common_options(settings, "test", 15.0) | {"max_poll_interval_ms": _POLL_INTERVAL_MS}
-    access = Access(settings, options, broker._shared_admin, BrokerClock(time.monotonic), nulls=False)
+    access = Access(settings, options, broker._shared_admin, BrokerClock(time.monotonic))
     log, out = Partition(make_topic(broker), 0), Partition(make_topic(broker), 0)
     write(broker, log, [b"a", b"b"])
     group = fresh("g")
-    slow = PythonGroupConsumer(access, group, [log.topic], None)
+    slow = KafkaGroupConsumer(access, group, [log.topic], None)
     assigned(slow, 1)
     slow.seek(log, 0)
     _, held = fetched(slow, 2)
@@ -75,14 +74,11 @@ def test_a_worker_that_polls_too_late_commits_nothing_of_others(bootstrap: str) 
     assert late.epoch > held.epoch, "it hears that it has lost its partitions"
     assert late.records == []
     slow.close()
-    world.close()
 
 
 def test_an_error_of_the_second_look_of_a_poll_loses_no_record(
-    bootstrap: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, broker: Broker
 ) -> None:
-    world = KafkaWorld("kafka-python", bootstrap)
-    broker = world.broker()
     log = Partition(make_topic(broker), 0)
     consumer: Any = broker.group_consumer(fresh("g"), [log.topic])
     assigned(consumer, 1)
@@ -106,38 +102,31 @@ def test_an_error_of_the_second_look_of_a_poll_loses_no_record(
     write(broker, log, [b"b"])
     looks.clear()
     assert fetched(consumer, 1)[0] == [b"b"]
-    world.close()
 
 
 def test_a_transaction_on_a_topic_one_may_not_write_ends_in_an_answer(
-    secure_broker: SecureCluster,
+    secure_broker: SecureCluster, connect: Connect
 ) -> None:
     """Without a flush before the commit more than half of them wait for ever (3.0.12)."""
-    chief = connect(KafkaSettings(bootstrap=secure_broker.bootstrap))
-    topic, name = fresh(), fresh("tx")
-    chief.admin().create_topic(NewTopic(topic, 1))
+    chief = connect(secure_broker.bootstrap)
+    topic, name = make_topic(chief), fresh("tx")
     allow(
         secure_broker.bootstrap,
         "User:nobody",
         [Grant("topic", topic, ("Describe",)), Grant("transactional-id", name, ("Write", "Describe"))],
     )
-    security = secure_broker.login("nobody")
-    settings = {"bootstrap": secure_broker.secure, "security": security, "request_timeout": "10s"}
-    broker = connect(KafkaSettings.model_validate(settings))
+    broker = connect(secure_broker.secure, security=secure_broker.login("nobody"), request_timeout="10s")
     for _ in range(10):
         transactor = broker.transactor(name)
         with pytest.raises(FatalError, match=f"not allowed for topic {topic}"):
             transact(transactor, Partition(topic, 0), [b"never"])
         transactor.close()
     assert read_all(chief, Partition(topic, 0)).values == []
-    broker.close()
-    chief.close()
 
 
-def test_a_timed_out_transaction_ends_its_producer_and_is_not_seen(bootstrap: str) -> None:
+def test_a_timed_out_transaction_ends_its_producer_and_is_not_seen(bootstrap: str, connect: Connect) -> None:
     """The client takes a new epoch by itself, after which neither send nor abort fits its state."""
-    world = KafkaWorld("kafka-python", bootstrap, transaction_timeout="1s")
-    broker = world.broker()
+    broker = connect(bootstrap, transaction_timeout="1s")
     out, name = Partition(make_topic(broker), 0), fresh("tx")
     transactor: Any = broker.transactor(name)
     transactor.begin()
@@ -157,12 +146,11 @@ def test_a_timed_out_transaction_ends_its_producer_and_is_not_seen(bootstrap: st
     transactor.close()
     transact(broker.transactor(name), out, [b"after"])
     assert read_all(broker, out).values == [b"after"]
-    world.close()
 
 
 def test_a_leader_the_admin_client_does_not_know_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its metadata may lose a broker between the question who leads and the question to that leader."""
-    admin: Any = object.__new__(PythonAdmin)
+    admin: Any = object.__new__(KafkaAdmin)
     looked: list[str] = []
     cluster = SimpleNamespace(request_update=lambda: looked.append("anew"), _coordinators={("group", "g"): 2})
     admin._client = SimpleNamespace(_manager=SimpleNamespace(cluster=cluster), _controller_id=2)
@@ -185,10 +173,8 @@ def test_a_leader_the_admin_client_does_not_know_is_asked_for_again(monkeypatch:
     assert said.value.retryable
 
 
-def test_a_topic_that_is_back_is_shared_out_again_though_nobody_waits(bootstrap: str) -> None:
+def test_a_topic_that_is_back_is_shared_out_again_though_nobody_waits(bootstrap: str, broker: Broker) -> None:
     """A leader that joins for a changed topic no longer needs to join once it has shared the topic out."""
-    world = KafkaWorld("kafka-python", bootstrap)
-    broker = world.broker()
     topic = make_topic(broker)
     consumer = broker.group_consumer(fresh("g"), [topic])
     assigned(consumer, 1)
@@ -203,25 +189,25 @@ def test_a_topic_that_is_back_is_shared_out_again_though_nobody_waits(bootstrap:
     until(lambda: not assignment())
     until_done(lambda: broker.admin().create_topic(NewTopic(topic, 1)))
     until(assignment)
-    world.close()
 
 
 @pytest.mark.parametrize("version", ["2.3.1", "3.0.11", "3.1.0", "4.0"])
 def test_a_version_that_the_patches_do_not_fit_is_refused(
-    client: str, version: str, monkeypatch: pytest.MonkeyPatch
+    version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kafka, "__version__", version)
     with pytest.raises(ConfigError, match=rf"kafka-python {version} is installed.*install 'kafka-python>=3"):
-        connect(KafkaSettings.model_validate({"client": client}))
+        KafkaBroker(KafkaSettings())
 
 
 def test_later_versions_of_3_0_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka, "__version__", "3.0.20")
-    connect(KafkaSettings()).close()
+    KafkaBroker(KafkaSettings()).close()
 
 
-def test_a_transaction_refused_for_its_size_ends_also_while_the_epoch_rises(bootstrap: str) -> None:
-    broker = KafkaWorld("kafka-python", bootstrap).broker()
+def test_a_transaction_refused_for_its_size_ends_also_while_the_epoch_rises(
+    bootstrap: str, broker: Broker
+) -> None:
     log = Partition(make_topic(broker), 0)
     transactor: Any = broker.transactor(fresh("tx"), [log.topic])
     limit_topics(bootstrap, [log.topic], 1_000)
@@ -235,10 +221,8 @@ def test_a_transaction_refused_for_its_size_ends_also_while_the_epoch_rises(boot
     transactor.close()
 
 
-def test_all_partitions_of_a_transaction_are_added_with_one_request(bootstrap: str) -> None:
+def test_all_partitions_of_a_transaction_are_added_with_one_request(broker: Any) -> None:
     """While the broker adds one, it refuses the batches of the others, which then wait to be sent again."""
-    world = KafkaWorld("kafka-python", bootstrap)
-    broker: Any = world.broker()
     topic = make_topic(broker, partitions=20)
     log = Partition(make_topic(broker), 0)
     consumer = broker.group_consumer(fresh("g"), [log.topic])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -15,11 +14,11 @@ from tests.broker.certificates import KEY_PASSWORD
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.grants import allow
 from tests.broker.server import free_ports
-from tests.broker.worlds import fresh, make_topic, messages, read_all, transact, until, write
+from tests.broker.worlds import Connect, fresh, make_topic, messages, read_all, transact, until, write
 from twinsieve.pipeline.broker.admin import Admin, NewTopic
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError, Committed, FatalError, Messages, Partition
-from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.operate.acls import Grant
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -28,21 +27,10 @@ from twinsieve.stages.errors import SieveError
 SECRET = "correct-horse-battery"
 
 
-def hasty(client: str, bootstrap: str, *, connect_s: float = 2.5, **security: object) -> Broker:
+def hasty(bootstrap: str, **security: object) -> Broker:
     """A broker that gives up connecting soon."""
-    settings = KafkaSettings.model_validate({"client": client, "bootstrap": bootstrap, "security": security})
-    if client == "confluent":
-        from twinsieve.pipeline.kafka.confluent.client import ConfluentBroker
-
-        return ConfluentBroker(settings, "test", connect_s)
-    from twinsieve.pipeline.kafka.kafka_python.client import PythonBroker
-
-    return PythonBroker(settings, "test", connect_s)
-
-
-def patient(client: str, bootstrap: str, **security: object) -> Broker:
-    """A broker that is there, on a machine that may be busy with other tests."""
-    return hasty(client, bootstrap, connect_s=30.0, **security)
+    settings = KafkaSettings.model_validate({"bootstrap": bootstrap, "security": security})
+    return KafkaBroker(settings, "test", 2.5)
 
 
 def refusal(broker: Broker) -> BrokerError:
@@ -58,41 +46,41 @@ def refusal(broker: Broker) -> BrokerError:
 
 @pytest.mark.parametrize("mechanism", ["scram-sha-512", "scram-sha-256", "plain"])
 def test_messages_pass_over_tls_with_each_mechanism(
-    secure_broker: SecureCluster, client: str, mechanism: str
+    secure_broker: SecureCluster, mechanism: str, connect: Connect
 ) -> None:
-    broker = patient(client, secure_broker.secure, **secure_broker.login(mechanism=mechanism))
+    broker = connect(secure_broker.secure, security=secure_broker.login(mechanism=mechanism))
     log = Partition(make_topic(broker), 0)
     write(broker, log, [b"a"])
     transact(broker.transactor(fresh("tx")), log, [b"b"])
     assert read_all(broker, log).values == [b"a", b"b"]
-    broker.close()
 
 
-def test_a_password_may_stand_in_a_file(secure_broker: SecureCluster, client: str, tmp_path: Path) -> None:
+def test_a_password_may_stand_in_a_file(
+    secure_broker: SecureCluster, tmp_path: Path, connect: Connect
+) -> None:
     secret = tmp_path / "password"
     secret.write_text(PASSWORDS["admin"] + "\n")
     security = secure_broker.login(password_file=str(secret))
-    broker = patient(client, secure_broker.secure, **security)
+    broker = connect(secure_broker.secure, security=security)
     assert broker.admin().topics(["nowhere"]) == {"nowhere": None}
-    broker.close()
 
 
-def test_an_unreadable_password_file_is_named(client: str, tmp_path: Path) -> None:
+def test_an_unreadable_password_file_is_named(tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
     with pytest.raises(ConfigError, match="missing"):
-        hasty(client, "localhost:1", protocol="sasl_ssl", username="u", password_file=missing)
+        hasty("localhost:1", protocol="sasl_ssl", username="u", password_file=missing)
 
 
-def test_an_unreachable_broker_is_named(client: str) -> None:
+def test_an_unreachable_broker_is_named() -> None:
     port = free_ports(1)[0]
-    said = refusal(hasty(client, f"127.0.0.1:{port}"))
+    said = refusal(hasty(f"127.0.0.1:{port}"))
     assert said.retryable
     assert f"127.0.0.1:{port}" in str(said)
     assert "nothing listens there" in str(said)
 
 
-def test_an_unknown_host_is_named(client: str) -> None:
-    said = refusal(hasty(client, "no-such-host.invalid:9092"))
+def test_an_unknown_host_is_named() -> None:
+    said = refusal(hasty("no-such-host.invalid:9092"))
     assert "host name is not known" in str(said)
 
 
@@ -117,30 +105,29 @@ _MAY_PASS = ("user 'admin' or its password", "kafka.security.protocol is plainte
 
 @pytest.mark.parametrize("why", _REFUSED)
 def test_a_refusal_says_why_and_shows_no_secret(
-    secure_broker: SecureCluster, client: str, why: str, caplog: pytest.LogCaptureFixture
+    secure_broker: SecureCluster, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     address, security = _REFUSED[why](secure_broker)
-    said = refusal(hasty(client, address, **security))
+    said = refusal(hasty(address, **security))
     assert why in str(said)
     assert not said.retryable or why in _MAY_PASS
     assert SECRET not in caplog.text
 
 
 def test_a_right_plain_password_is_in_no_log_and_no_repr(
-    secure_broker: SecureCluster, client: str, caplog: pytest.LogCaptureFixture
+    secure_broker: SecureCluster, caplog: pytest.LogCaptureFixture, connect: Connect
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    broker = patient(client, secure_broker.secure, **secure_broker.login(mechanism="plain"))
+    broker = connect(secure_broker.secure, security=secure_broker.login(mechanism="plain"))
     broker.admin().topics(["nowhere"])
     assert PASSWORDS["admin"] not in caplog.text
     assert PASSWORDS["admin"] not in repr(broker)
-    broker.close()
 
 
-def test_a_missing_authority_file_is_said_so(secure_broker: SecureCluster, client: str) -> None:
+def test_a_missing_authority_file_is_said_so(secure_broker: SecureCluster) -> None:
     with pytest.raises(SieveError, match=r"/no/such\.pem"):
-        hasty(client, secure_broker.secure, **secure_broker.login(ca_file="/no/such.pem")).admin()
+        hasty(secure_broker.secure, **secure_broker.login(ca_file="/no/such.pem")).admin()
 
 
 def mutual(broker: SecureCluster, store: Path | None, **more: object) -> dict[str, object]:
@@ -151,32 +138,31 @@ def mutual(broker: SecureCluster, store: Path | None, **more: object) -> dict[st
 
 @pytest.mark.parametrize("where", ["settings", "file"])
 def test_a_client_certificate_is_accepted(
-    secure_broker: SecureCluster, client: str, where: str, tmp_path: Path
+    secure_broker: SecureCluster, where: str, tmp_path: Path, connect: Connect
 ) -> None:
     secret = tmp_path / "key-password"
     secret.write_text(KEY_PASSWORD + "\n")
     given = {"key_password": KEY_PASSWORD} if where == "settings" else {"key_password_file": str(secret)}
     shown = mutual(secure_broker, secure_broker.certificates.client, **given)
-    broker = patient(client, secure_broker.mutual, **shown)
+    broker = connect(secure_broker.mutual, security=shown)
     log = Partition(make_topic(broker), 0)
     transact(broker.transactor(fresh("tx")), log, [b"a"])
     assert read_all(broker, log).values == [b"a"]
-    broker.close()
 
 
-def test_a_wrong_key_password_is_said_so_and_not_shown(secure_broker: SecureCluster, client: str) -> None:
+def test_a_wrong_key_password_is_said_so_and_not_shown(secure_broker: SecureCluster) -> None:
     shown = mutual(secure_broker, secure_broker.certificates.client, key_password=SECRET)
     with pytest.raises(ConfigError) as refused:
-        hasty(client, secure_broker.mutual, **shown)
+        hasty(secure_broker.mutual, **shown)
     assert SECRET not in str(refused.value)
     assert str(secure_broker.certificates.client) in str(refused.value)
 
 
-def test_each_missing_permission_is_named(secure_broker: SecureCluster, client: str) -> None:
-    chief = patient(client, secure_broker.bootstrap)
+def test_each_missing_permission_is_named(secure_broker: SecureCluster, connect: Connect) -> None:
+    chief = connect(secure_broker.bootstrap)
     topic = make_topic(chief)
     write(chief, Partition(topic, 0), [b"a"])
-    nobody = patient(client, secure_broker.secure, **secure_broker.login("nobody"))
+    nobody = connect(secure_broker.secure, security=secure_broker.login("nobody"))
     with pytest.raises(BrokerError, match=topic) as described:
         nobody.admin().topics([topic])
     assert not described.value.retryable
@@ -198,34 +184,30 @@ def test_each_missing_permission_is_named(secure_broker: SecureCluster, client: 
         append()
     assert appended.value.denied
     assert read_all(chief, Partition(topic, 0)).values == [b"a"]
-    nobody.close()
-    chief.close()
 
 
-def test_a_group_that_may_not_be_read_is_fatal(secure_broker: SecureCluster, client: str) -> None:
-    chief = patient(client, secure_broker.bootstrap)
+def test_a_group_that_may_not_be_read_is_fatal(secure_broker: SecureCluster, connect: Connect) -> None:
+    chief = connect(secure_broker.bootstrap)
     topic = make_topic(chief)
     allow(
         secure_broker.bootstrap,
         "User:nobody",
         [Grant("topic", topic, ("Read", "Describe", "DescribeConfigs"))],
     )
-    nobody = patient(client, secure_broker.secure, **secure_broker.login("nobody"))
+    nobody = connect(secure_broker.secure, security=secure_broker.login("nobody"))
     group = fresh("g")
     consumer = nobody.group_consumer(group, [topic])
     with pytest.raises(FatalError, match=r"group|Group"):
         until(lambda: consumer.poll(0.1, 10).assignment)
-    nobody.close()
-    chief.close()
 
 
 def test_what_an_administrator_may_not_do_is_named_with_what_to_grant(
-    secure_broker: SecureCluster, client: str
+    secure_broker: SecureCluster, connect: Connect
 ) -> None:
-    chief = patient(client, secure_broker.bootstrap)
+    chief = connect(secure_broker.bootstrap)
     at, group = Partition(make_topic(chief), 0), fresh("g")
     allow(secure_broker.bootstrap, "User:nobody", [Grant("topic", at.topic, ("Describe",))])
-    nobody = patient(client, secure_broker.secure, **secure_broker.login("nobody"))
+    nobody = connect(secure_broker.secure, security=secure_broker.login("nobody"))
     admin = nobody.admin()
     until(lambda: _is_told(admin, at.topic))
     for named, denied in (
@@ -240,8 +222,6 @@ def test_what_an_administrator_may_not_do_is_named_with_what_to_grant(
             denied()
         assert not refused.value.retryable
         assert "\n" not in str(refused.value)
-    nobody.close()
-    chief.close()
 
 
 def _is_told(admin: Admin, topic: str) -> bool:
@@ -251,8 +231,7 @@ def _is_told(admin: Admin, topic: str) -> bool:
         return False
 
 
-def test_a_message_of_5_mb_is_named_and_the_rest_goes_through(bootstrap: str, client: str) -> None:
-    broker = patient(client, bootstrap)
+def test_a_message_of_5_mb_is_named_and_the_rest_goes_through(broker: Broker) -> None:
     topic = make_topic(broker)
     batch = Messages()
     batch.add(b"k", Random(1).randbytes(5_000_000))
@@ -267,20 +246,11 @@ def test_a_message_of_5_mb_is_named_and_the_rest_goes_through(bootstrap: str, cl
     transactor.send(topic, 0, kept)
     transactor.commit()
     assert read_all(broker, Partition(topic, 0)).values == kept.values
-    broker.close()
 
 
-def test_a_client_that_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("twinsieve.pipeline.kafka.confluent")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    with pytest.raises(ConfigError, match=r"in a checkout: pip install '\.\[confluent\]'"):
-        connect(KafkaSettings(client="confluent"))
-
-
-def test_kafka_python_without_crc32c_says_what_it_costs(
+def test_the_client_without_crc32c_says_what_it_costs(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    connect(KafkaSettings())
+    KafkaBroker(KafkaSettings())
     assert "pip install crc32c" in caplog.text

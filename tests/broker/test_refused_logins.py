@@ -1,89 +1,38 @@
-"""What an error of confluent means for a login."""
+"""What a connection that is lost during a login means."""
 
 from __future__ import annotations
 
 import socket
 import struct
 import threading
-import time
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
+import pytest
 
-from tests.service.running import wait_for
 from twinsieve.pipeline.broker.records import BrokerError, FatalError
-from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents
+from twinsieve.pipeline.kafka.broker import KafkaBroker
+from twinsieve.pipeline.settings.model import KafkaSettings
 
-
-def test_a_token_that_cannot_be_had_is_no_refusal() -> None:
-    """Else a process that is starting ended, as if somebody had to grant it something."""
-    asked: list[str] = []
-
-    def ends_at_once(config: str) -> tuple[str, float]:
-        asked.append(config)
-        if len(asked) > 1:
-            raise BrokerError("token endpoint: away", retryable=True)
-        return "abc", time.time() + 2.0
-
-    events = ClientEvents()
-    options = {
-        "bootstrap.servers": "127.0.0.1:1",
-        "group.id": "g",
-        "security.protocol": "sasl_plaintext",
-        "sasl.mechanism": "OAUTHBEARER",
-        "oauth_cb": ends_at_once,
-    }
-    consumer = Consumer({**options, **events.options()})
-
-    def is_told() -> bool:
-        consumer.consume(1, 0.1)
-        return events.fatal is not None
-
-    wait_for(is_told, "the end of the token")
-    consumer.close()
-    assert events.fatal is not None
-    error = ERRORS.translated(KafkaException(events.fatal), "reading")
-    assert isinstance(error, FatalError)
-    assert not error.denied
+_ASKS_FOR_REQUESTS, _LOGIN, _METADATA = 18, 17, 3
 
 
 def test_a_connection_that_is_lost_during_a_login_is_no_refusal() -> None:
-    """librdkafka reports it with the code of a refused login."""
-    events = ClientEvents()
-    told: list[KafkaError] = []
-
-    def error(reported: KafkaError) -> None:
-        told.append(reported)
-        events(reported)
-
+    """Else a process that is starting ended, as if somebody had to grant it something."""
+    asked: list[int] = []
+    security = {"protocol": "sasl_plaintext", "username": "u", "password": "p"}
     with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(target=_hang_up_on_logins, args=(server,), daemon=True).start()
-        options = {
-            "bootstrap.servers": f"127.0.0.1:{server.getsockname()[1]}",
-            "group.id": "g",
-            "security.protocol": "sasl_plaintext",
-            "sasl.mechanism": "SCRAM-SHA-512",
-            "sasl.username": "u",
-            "sasl.password": "p",
-        }
-        consumer = Consumer({**options, **events.options(), "error_cb": error})
-
-        def is_told() -> bool:
-            consumer.consume(1, 0.1)
-            return any(one.code() == KafkaError._AUTHENTICATION for one in told)
-
-        wait_for(is_told, "the report of the lost connection")
-        consumer.close()
-    assert events.fatal is None
-    lost = next(one for one in told if one.code() == KafkaError._AUTHENTICATION)
-    translated = ERRORS.translated(KafkaException(lost), "reading")
-    assert translated.retryable
-    assert not isinstance(translated, FatalError)
+        threading.Thread(target=_hang_up_on_logins, args=(server, asked), daemon=True).start()
+        bootstrap = f"127.0.0.1:{server.getsockname()[1]}"
+        settings = KafkaSettings.model_validate({"bootstrap": bootstrap, "security": security})
+        with pytest.raises(BrokerError, match="closes the connection at login") as lost:
+            KafkaBroker(settings, "test", 2.5).admin()
+    assert _LOGIN in asked
+    assert lost.value.retryable
+    assert not isinstance(lost.value, FatalError)
 
 
-def _hang_up_on_logins(server: socket.socket) -> None:
-    """Be a broker that tells each client its requests, and closes the connection at the next one."""
-    asks_for_requests, login, metadata = 18, 17, 3
-    requests = (asks_for_requests, login, metadata)
+def _hang_up_on_logins(server: socket.socket, asked: list[int]) -> None:
+    """Be a broker that tells each client its requests, and closes the connection at the next one, which is noted."""
+    requests = (_ASKS_FOR_REQUESTS, _LOGIN, _METADATA)
     while True:
         try:
             connection, _ = server.accept()
@@ -94,9 +43,10 @@ def _hang_up_on_logins(server: socket.socket) -> None:
                 key, version, correlation = struct.unpack_from(
                     ">hhi", received.read(*struct.unpack(">i", size))
                 )
-                if key != asks_for_requests:
+                asked.append(key)
+                if key != _ASKS_FOR_REQUESTS:
                     break
                 # Error 35 makes the client ask again with version 0, whose answer is the simplest.
                 answer = struct.pack(">ihi", correlation, 35 if version else 0, len(requests))
-                answer += b"".join(struct.pack(">hhh", each, 0, 1) for each in requests)
+                answer += b"".join(struct.pack(">hhh", each, 0, each == _LOGIN) for each in requests)
                 connection.sendall(struct.pack(">i", len(answer)) + answer)

@@ -10,11 +10,10 @@ from collections.abc import Callable
 import pytest
 
 from tests.broker.services import Service, value_of, wait_for
-from tests.broker.topic_limits import set_topics
+from tests.broker.stranger import set_topics
 from tests.broker.worlds import fresh
 from twinsieve.pipeline.broker.admin import NewTopic, TopicInfo
-from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.pipeline.broker.ports import Broker
 
 _MANY = 50
 
@@ -33,7 +32,7 @@ def written(service: Service, kind: str) -> Counter[str]:
 def test_messages_without_a_key_cost_themselves_where_outputs_become_compacted(
     serving: Callable[..., Service],
     bootstrap: str,
-    client: str,
+    broker: Broker,
     *,
     is_shown: bool,
     monkeypatch: pytest.MonkeyPatch,
@@ -42,9 +41,7 @@ def test_messages_without_a_key_cost_themselves_where_outputs_become_compacted(
         # As where the user may not describe the settings of topics: only the broker's refusal tells.
         monkeypatch.setattr(TopicInfo, "compacts", property(lambda _: False))
     stuck, healthy = fresh("stuck"), fresh("healthy")
-    broker = connect(KafkaSettings.model_validate({"client": client, "bootstrap": bootstrap}))
     broker.admin().create_topic(NewTopic(healthy, 1))
-    broker.close()
     service = serving(bootstrap, topics=[stuck, healthy])
     output = service.settings.output
     service.start()
@@ -77,7 +74,7 @@ def test_messages_without_a_key_cost_themselves_where_outputs_become_compacted(
         (b"invalid_json", b"k"),
     ]
     refusals = [b"without key" in (dict(headers).get("twinsieve-refusal") or b"") for headers in dead.headers]
-    if not is_shown and client == "kafka-python":  # librdkafka does not pass on the broker's words
+    if not is_shown:
         assert refusals == [True, True, False, False]
     service.post("behind all")
     wait_for(lambda: written(service, "out")["behind all"] == 1, service)

@@ -1,4 +1,4 @@
-"""`twinsieve reset`, `seed` and `redrive` on a real broker with either client."""
+"""`twinsieve reset`, `seed` and `redrive` on a real broker."""
 
 from __future__ import annotations
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge
 from tests.broker.load import Load
-from tests.broker.worlds import DEADLINE_S, KafkaWorld, assigned, fresh, make_topic, messages, read_all, until
+from tests.broker.worlds import DEADLINE_S, Connect, assigned, fresh, make_topic, messages, read_all, until
 from twinsieve.pipeline.broker.records import AbortableError, Committed, FatalError, Partition
-from twinsieve.pipeline.kafka.kafka_python.transactions import PythonTransactionalProducer
 
 pytestmark = pytest.mark.needs("broker")
 _RATE = 200.0
@@ -22,8 +22,8 @@ _NOTICED_S = 0.5
 @pytest.mark.parametrize(
     "role", ["both", *(pytest.param(name, marks=pytest.mark.minutes) for name in ("worker", "index"))]
 )
-def test_of_two_processes_of_one_name_one_ends_and_says_why(bootstrap: str, client: str, role: str) -> None:
-    deployment = Deployment(bootstrap, client, fresh("names"))
+def test_of_two_processes_of_one_name_one_ends_and_says_why(bootstrap: str, role: str) -> None:
+    deployment = Deployment(bootstrap, fresh("names"))
     load = Load(bootstrap, f"{deployment.app}.in", 1_000_000, _RATE)
     watcher = Watcher(bootstrap, deployment.outputs)
 
@@ -64,15 +64,15 @@ def test_of_two_processes_of_one_name_one_ends_and_says_why(bootstrap: str, clie
 
 @pytest.mark.parametrize("taken", ["between two transactions", "in a transaction"])
 def test_a_process_whose_slot_is_taken_hears_that_its_name_is_taken_next(
-    client: str, bootstrap: str, taken: str
+    bootstrap: str, taken: str, connect: Connect
 ) -> None:
     """A process that starts takes the slot first; the older one would take the name back if it did not wait."""
     # The older one waits for half a session.
-    world, group, slot = KafkaWorld(client, bootstrap, session_timeout="30s"), fresh("g"), fresh("tx")
-    broker = world.broker()
+    broker, newer = (connect(bootstrap, session_timeout="30s") for _ in range(2))
+    group, slot = fresh("g"), fresh("tx")
     log, out = Partition(make_topic(broker), 0), Partition(make_topic(broker), 0)
     membership = assigned(broker.group_consumer(group, [log.topic], "slot"), 1).membership
-    transactor = broker.transactor(slot)
+    transactor: Any = broker.transactor(slot)
 
     def commit(number: int, meanwhile: Callable[[], None] = lambda: None) -> None:
         transactor.begin()
@@ -83,7 +83,6 @@ def test_a_process_whose_slot_is_taken_hears_that_its_name_is_taken_next(
         transactor.commit()
 
     commit(1)
-    newer = world.broker()
 
     def join() -> None:
         time.sleep(2 * _NOTICED_S)
@@ -96,9 +95,8 @@ def test_a_process_whose_slot_is_taken_hears_that_its_name_is_taken_next(
     def take_and_send() -> None:
         take()
         transactor.send(out.topic, None, messages([b"never"]))
-        if isinstance(transactor, PythonTransactionalProducer):
-            # It asks for a new epoch now, and for some milliseconds does not say why its calls fail.
-            until(lambda: any(future.failed() for future in transactor._futures))
+        # It asks for a new epoch now, and for some milliseconds does not say why its calls fail.
+        until(lambda: any(future.failed() for future in transactor._futures))
 
     def refused() -> None:
         try:
@@ -114,4 +112,3 @@ def test_a_process_whose_slot_is_taken_hears_that_its_name_is_taken_next(
         refused()
     assert heard.value.fenced
     assert read_all(newer, out).values == [b"of the first"]
-    world.close()

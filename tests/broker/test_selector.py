@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from twinsieve.pipeline.kafka.kafka_python.options import Selector
+from twinsieve.pipeline.kafka.options import Selector
 
 
 @pytest.fixture

@@ -46,10 +46,10 @@ class _Shard:
 
 
 def test_an_app_with_shards_keeps_what_one_plain_loop_keeps(
-    client: str, bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = count_taken(monkeypatch)
-    written = written_settings(client, bootstrap, tmp_path)
+    written = written_settings(bootstrap, tmp_path)
     written["near"] = {"window": {"messages": 400}, "segment": 50, "answers": "shards", "grace": "2s"}
     written["exact"] = {"window": {"messages": 10_000}}
     written["state"] |= {"snapshot_every": "1s", "memory": "1GiB"}

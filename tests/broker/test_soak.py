@@ -14,11 +14,9 @@ _PAUSE_S = 1.5
 """Between two troubles: as many of them in a short time as can be, the next before the last is over."""
 
 
-def lose_and_double_nothing(
-    client: str, seconds: float, posts: Path | None = None, *, shards: int = 0
-) -> None:
+def lose_and_double_nothing(seconds: float, posts: Path | None = None, *, shards: int = 0) -> None:
     found, done = soak(
-        client, seconds=seconds, rate=_RATE, seed=1, pause_s=_PAUSE_S, posts=posts, hard=True, shards=shards
+        seconds=seconds, rate=_RATE, seed=1, pause_s=_PAUSE_S, posts=posts, hard=True, shards=shards
     )
     assert found.answered != 0, f"no shard answered after {done}"
     assert found.good, f"{found} after {done}"
@@ -28,17 +26,17 @@ def lose_and_double_nothing(
 
 @pytest.mark.minutes
 @pytest.mark.needs("own broker")
-def test_killed_frozen_and_joining_processes_lose_and_double_nothing(client: str) -> None:
-    lose_and_double_nothing(client, 10.0)
+def test_killed_frozen_and_joining_processes_lose_and_double_nothing() -> None:
+    lose_and_double_nothing(10.0)
 
 
 @pytest.mark.minutes
 @pytest.mark.needs("own broker")
 def test_killed_frozen_and_joining_processes_lose_and_double_no_real_post(data_dir: Path) -> None:
-    lose_and_double_nothing("confluent", 8.0, WEIBO.texts)
+    lose_and_double_nothing(8.0, WEIBO.texts)
 
 
 @pytest.mark.minutes
 @pytest.mark.needs("own broker")
-def test_killed_frozen_and_joining_processes_with_shards_lose_and_double_nothing(client: str) -> None:
-    lose_and_double_nothing(client, 20.0, shards=2)
+def test_killed_frozen_and_joining_processes_with_shards_lose_and_double_nothing() -> None:
+    lose_and_double_nothing(20.0, shards=2)

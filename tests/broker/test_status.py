@@ -1,4 +1,4 @@
-"""`twinsieve status` on a real broker with either client."""
+"""`twinsieve status` on a real broker."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import MemberToRemove
 from kafka.structs import OffsetAndMetadata
@@ -15,6 +14,7 @@ from kafka.structs import OffsetAndMetadata
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge
 from tests.broker.groups import shares
 from tests.broker.load import PARTITIONS, Load
+from tests.broker.stranger import admin
 from tests.broker.worlds import DEADLINE_S, fresh, until
 from twinsieve.pipeline.broker.mark import moved
 from twinsieve.pipeline.broker.names import Names
@@ -26,14 +26,14 @@ _NO_CLEAN_END = ("stopped without", "not answered or not emitted", "could not le
 class Stage:
     """Processes of one app under a load; what the broker says of their groups comes from the broker alone."""
 
-    def __init__(self, bootstrap: str, client: str, **kafka: object) -> None:
-        self.deployment = Deployment(bootstrap, client, fresh("stop"), **kafka)
+    def __init__(self, bootstrap: str, **kafka: object) -> None:
+        self.deployment = Deployment(bootstrap, fresh("stop"), **kafka)
         self.deployment.create_topics()
         self.load = Load(bootstrap, f"{self.deployment.app}.in", int(600 * _RATE), _RATE)
         self.watcher = Watcher(bootstrap, self.deployment.outputs)
         self.watching = in_thread(self.watcher.run)
         self._bootstrap = bootstrap
-        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._admin = admin(bootstrap)
 
     def shares(self, role: str) -> dict[str | None, set[int]]:
         """Partitions of each member of the workers' group (`workers`) or of the indexes' (`index`)."""
@@ -63,18 +63,18 @@ class Stage:
     def forget_offsets(self, *members: str) -> None:
         """Every offset back to 0 as `reset` moves it, and no record of what was emitted."""
         group = f"{self.deployment.app}.workers"
-        admin = KafkaAdminClient(bootstrap_servers=self._bootstrap)
-        rows = admin.describe_groups([group])[group]["members"]
+        tool = KafkaAdminClient(bootstrap_servers=self._bootstrap)
+        rows = tool.describe_groups([group])[group]["members"]
         assert sorted(row["group_instance_id"] for row in rows) == sorted(members)
-        admin.remove_group_members(
+        tool.remove_group_members(
             group, [MemberToRemove(row["member_id"], row["group_instance_id"]) for row in rows]
         )
         parts = [TopicPartition(f"{self.deployment.app}.in", number) for number in range(PARTITIONS)]
-        topic_id = uuid.UUID(admin.describe_topics([parts[0].topic])[0]["topic_id"]).bytes
+        topic_id = uuid.UUID(tool.describe_topics([parts[0].topic])[0]["topic_id"]).bytes
         text = moved(None, topic_id, 0).metadata
-        admin.alter_group_offsets(group, {at: OffsetAndMetadata(0, text, -1) for at in parts})
-        admin.delete_groups([Names.emitted(group)])
-        admin.close()
+        tool.alter_group_offsets(group, {at: OffsetAndMetadata(0, text, -1) for at in parts})
+        tool.delete_groups([Names.emitted(group)])
+        tool.close()
 
     def close(self) -> None:
         self.watcher.stop.set()
@@ -92,10 +92,10 @@ def stages() -> Iterator[list[Stage]]:
 
 
 def test_a_terminated_process_leaves_its_groups_and_its_share_to_the_other(
-    bootstrap: str, client: str, stages: list[Stage]
+    bootstrap: str, stages: list[Stage]
 ) -> None:
     # Longer than anything here is waited for: a share that waits for the end of a session never comes.
-    stage = Stage(bootstrap, client, session_timeout=f"{2 * DEADLINE_S:g}s")
+    stage = Stage(bootstrap, session_timeout=f"{2 * DEADLINE_S:g}s")
     stages.append(stage)
     stage.deployment.start("a")
     until(lambda: set(stage.shares("index")) == {"a-index"})
@@ -122,11 +122,9 @@ def test_a_terminated_process_leaves_its_groups_and_its_share_to_the_other(
     assert found.messages > _RATE
 
 
-def test_a_terminated_process_has_reported_all_it_emitted(
-    bootstrap: str, client: str, stages: list[Stage]
-) -> None:
+def test_a_terminated_process_has_reported_all_it_emitted(bootstrap: str, stages: list[Stage]) -> None:
     # Nothing but the stop may report what the last blocks of each partition became.
-    stage = Stage(bootstrap, client, idle_report="1h")
+    stage = Stage(bootstrap, idle_report="1h")
     stages.append(stage)
     stage.load.messages, stage.load.rate = 1_000, None
     stage.load.run()

@@ -16,7 +16,7 @@ from tests.broker.token_endpoint import TokenEndpoint
 from tests.service.running import wait_for
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.kafka import tokens
-from twinsieve.pipeline.kafka.tokens import Token, TokenSource, token_callback, token_source
+from twinsieve.pipeline.kafka.tokens import Token, TokenProvider, TokenSource, token_source
 from twinsieve.pipeline.settings.model import SecuritySettings
 
 
@@ -62,9 +62,8 @@ def test_one_token_serves_all_clients(endpoint: TokenEndpoint, tmp_path: Path) -
     security = _settings(endpoint, tmp_path, token_scope="read write")
     source = token_source(security)
     assert token_source(security.model_copy()) is source
-    value, ends_s = token_callback(source)("")
-    assert value == source.token().value
-    assert 0 < ends_s - time.time() <= 100.0
+    assert TokenProvider(source).token() == source.token().value
+    assert 0 < source.token().ends_s - time.monotonic() <= 100.0
     assert endpoint.given == 1
     assert endpoint.forms == [{"grant_type": ["client_credentials"], "scope": ["read write"]}]
     source.close()

@@ -1,4 +1,4 @@
-"""`twinsieve why` and `audit` of a topic on a real broker with either client."""
+"""`twinsieve why` and `audit` of a topic on a real broker."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ import sys
 from twinsieve.pipeline.broker.records import FatalError
 from tests.broker.worlds import KafkaWorld
 
-client, bootstrap, group, topic = sys.argv[1:]
-consumer = KafkaWorld(client, bootstrap, **{_TIMES}).broker().group_consumer(group, [topic], "slot")
+bootstrap, group, topic = sys.argv[1:]
+consumer = KafkaWorld(bootstrap, **{_TIMES}).broker().group_consumer(group, [topic], "slot")
 held = False
 while True:
     try:
@@ -50,11 +50,11 @@ def members() -> Iterator[list[subprocess.Popen[str]]]:
 
 
 def test_a_thawed_member_ends_and_its_successor_stays(
-    mortal_broker: Cluster, client: str, members: list[subprocess.Popen[str]]
+    mortal_broker: Cluster, members: list[subprocess.Popen[str]]
 ) -> None:
-    broker = KafkaWorld(client, mortal_broker.bootstrap, **_TIMES).broker()
+    broker = KafkaWorld(mortal_broker.bootstrap, **_TIMES).broker()
     group, topic = fresh("g"), make_topic(broker)
-    command = [sys.executable, "-c", _MEMBER, client, mortal_broker.bootstrap, group, topic]
+    command = [sys.executable, "-c", _MEMBER, mortal_broker.bootstrap, group, topic]
     frozen = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True)
     members.append(frozen)
     assert frozen.stdout is not None

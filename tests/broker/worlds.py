@@ -1,4 +1,4 @@
-"""One way to hold the memory broker and both clients on a real one to the same claims.
+"""One way to hold the memory broker and a real one to the same claims.
 
 A world makes brokers (each stands for a process), topics nobody else uses, and waits until something holds.
 """
@@ -10,17 +10,18 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
-from confluent_kafka.admin import AdminClient, NewPartitions
-
+from tests.broker.stranger import add_partitions, transaction
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import Broker, GroupConsumer, Reader, TransactionalProducer
 from twinsieve.pipeline.broker.records import BrokerError, Messages, Partition, PollResult, Records
-from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _T = TypeVar("_T")
 DEADLINE_S = 90.0
+Connect = Callable[..., Broker]
+"""Fixture `connect`: makes a broker of an address and settings of the section `kafka`, closed with the test."""
 _SESSION_S = 120.0
 """Members are never expired: one whose share moves has left."""
 _TRANSACTION_S = 30.0
@@ -37,6 +38,9 @@ class World(Protocol):
 
     def grow(self, topic: str, partitions: int) -> None:
         """Raise the number of partitions of a topic."""
+
+    def open_transaction(self, at: Partition, value: bytes) -> Callable[[], object]:
+        """Somebody's transaction that has written this and is open; returns what commits it."""
 
     def close(self) -> None:
         """Close every broker made."""
@@ -56,26 +60,40 @@ class MemoryWorld:
     def grow(self, topic: str, partitions: int) -> None:
         self.cluster.add_partitions(topic, partitions)
 
+    def open_transaction(self, at: Partition, value: bytes) -> Callable[[], object]:
+        opened = self.broker().transactor(fresh("tx"))
+        opened.begin()
+        opened.send(at.topic, at.number, messages([value]))
+        return opened.commit
+
     def close(self) -> None:
         pass
 
 
 class KafkaWorld:
-    """A real broker through one of the clients."""
+    """A real broker through the program's client."""
 
-    def __init__(self, client: str, bootstrap: str, **more: object) -> None:
-        self.name = client
+    name = "kafka"
+
+    def __init__(self, bootstrap: str, **more: object) -> None:
         times = {"session_timeout": f"{_SESSION_S:g}s", "transaction_timeout": f"{_TRANSACTION_S:g}s"}
-        self._settings = {"client": client, "bootstrap": bootstrap, **times, **more}
+        self._settings = {"bootstrap": bootstrap, **times, **more}
         self._brokers: list[Broker] = []
 
     def broker(self, **other: object) -> Broker:
         """other: settings that this one has and the others have not"""
-        self._brokers.append(connect(KafkaSettings.model_validate(self._settings | other)))
+        self._brokers.append(KafkaBroker(KafkaSettings.model_validate(self._settings | other)))
         return self._brokers[-1]
 
     def grow(self, topic: str, partitions: int) -> None:
-        grow(str(self._settings["bootstrap"]), topic, partitions)
+        add_partitions(str(self._settings["bootstrap"]), topic, partitions)
+
+    def open_transaction(self, at: Partition, value: bytes) -> Callable[[], object]:
+        # Not with our own producer, which writes nothing before it is asked to commit.
+        opened = transaction(str(self._settings["bootstrap"]), fresh("tx"))
+        opened.produce(at.topic, value, partition=at.number)
+        opened.flush()
+        return opened.commit_transaction
 
     def close(self) -> None:
         for broker in self._brokers:
@@ -130,12 +148,6 @@ def make_topic(broker: Broker, partitions: int = 1, **settings: str) -> str:
     held = {key.replace("_", "."): value for key, value in settings.items()}
     broker.admin().create_topic(NewTopic(name, partitions, 1, held))
     return name
-
-
-def grow(bootstrap: str, topic: str, partitions: int) -> None:
-    """Raise the number of partitions of a topic, as an operator does."""
-    operator = AdminClient({"bootstrap.servers": bootstrap})
-    operator.create_partitions([NewPartitions(topic, partitions)])[topic].result()
 
 
 def messages(values: Iterable[bytes]) -> Messages:

@@ -40,7 +40,7 @@ def test_settings_for_files_show_what_holds_on_files(written: str, run: Run, tmp
 @pytest.mark.parametrize(
     "written",
     [
-        "kafka: {client: confluent}",
+        "kafka: {compression: zstd}",
         "input: {topics: [news]}",
         "output: {topic: out}",
         "state: {dir: ./state}",

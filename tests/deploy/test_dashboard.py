@@ -59,7 +59,7 @@ def test_real_processes_have_something_for_each_query(
     """A worker, an index and a shard, into which unique posts, copies, other numbers and no posts come."""
     with (
         scraping(prometheus) as server,
-        OnCall(bootstrap, "confluent", tmp_path, server, snapshot_every="1s", segment=50) as on_call,
+        OnCall(bootstrap, tmp_path, server, snapshot_every="1s", segment=50) as on_call,
     ):
         deployment = on_call.deployment
         deployment.set("near", window={"messages": 200}, answers="shards")

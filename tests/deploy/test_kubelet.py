@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from tests.broker.cluster import Cluster
-from tests.broker.conftest import CLIENTS
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
 from tests.broker.held_memory import CASES, fill
 from tests.broker.load import Load
@@ -71,16 +70,15 @@ def _wait(what: Callable[[], bool], *pods: Kubelet) -> None:
 
 @pytest.mark.minutes
 @pytest.mark.needs("kubernetes", "own broker")
-@pytest.mark.parametrize("client", CLIENTS)
-def test_no_pod_is_killed_while_it_waits_starts_moves_or_stops(client: str) -> None:
+def test_no_pod_is_killed_while_it_waits_starts_moves_or_stops() -> None:
     # Not one for tests that kill brokers: its sessions are so short that a busy machine loses its partitions.
     with Cluster().start() as cluster:
-        _play(cluster, client)
+        _play(cluster)
 
 
-def _play(cluster: Cluster, client: str) -> None:
+def _play(cluster: Cluster) -> None:
     app = fresh("pods")
-    deployment = Deployment(cluster.bootstrap, client, app)
+    deployment = Deployment(cluster.bootstrap, app)
     deployment.create_topics()
     load = Load(cluster.bootstrap, f"{app}.in", 10_000_000, _RATE)
     watcher = Watcher(cluster.bootstrap, deployment.outputs)
@@ -131,11 +129,10 @@ def _play(cluster: Cluster, client: str) -> None:
 
 @pytest.mark.minutes
 @pytest.mark.needs("kubernetes")
-@pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("case", CASES)
-def test_the_limit_that_lint_says_holds_hostile_input(bootstrap: str, case: str, client: str) -> None:
+def test_the_limit_that_lint_says_holds_hostile_input(bootstrap: str, case: str) -> None:
     app = fresh("limit")
-    deployment = Deployment(bootstrap, client, app, partitions=1, pending_bytes="64MiB")
+    deployment = Deployment(bootstrap, app, partitions=1, pending_bytes="64MiB")
     deployment.create_topics(max_bytes=8 << 20)
     settings = Settings.model_validate(deployment.settings)
     count = fill(settings, CASES[case]())

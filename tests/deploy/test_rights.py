@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.conftest import CLIENTS
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
 from tests.broker.load import Load
 from tests.broker.worlds import fresh
@@ -24,10 +23,9 @@ _DEADLINE_S = 300.0
 
 
 @pytest.mark.needs("restricted")
-@pytest.mark.parametrize("client", CLIENTS)
-def test_any_user_on_a_read_only_root_works_and_stops(bootstrap: str, client: str, stranger: int) -> None:
+def test_any_user_on_a_read_only_root_works_and_stops(bootstrap: str, stranger: int) -> None:
     app = fresh("rights")
-    deployment = Deployment(bootstrap, client, app)
+    deployment = Deployment(bootstrap, app)
     writable = Path(deployment.settings["state"]["dir"])
     deployment.folder.chmod(0o755)
     writable.mkdir()

@@ -34,6 +34,6 @@ def alerts(request: pytest.FixtureRequest) -> Iterator[Prometheus | None]:
 @pytest.fixture
 def on_call(bootstrap: str, tmp_path: Path, alerts: Prometheus | None) -> Iterator[OnCall]:
     """With all topics, and no process yet."""
-    with OnCall(bootstrap, "confluent", tmp_path, alerts, session_timeout="6s") as made:
+    with OnCall(bootstrap, tmp_path, alerts, session_timeout="6s") as made:
         made.deployment.create_topics()
         yield made

@@ -13,17 +13,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
-from confluent_kafka import OFFSET_END, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
-
 from tests.broker.deployment import Deployment, poll_until
 from tests.broker.distribution import TOOLS, tools_path
 from tests.broker.server import free_ports
+from tests.broker.stranger import delete_topics, produce
 from tests.broker.worlds import fresh, read_all
 from tests.deploy.scraping import Prometheus
 from tests.runbooks.pages import Command, alert_of, commands, questions
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _DEADLINE_S = 120.0
@@ -51,7 +49,6 @@ class OnCall:
     def __init__(
         self,
         bootstrap: str,
-        client: str,
         folder: Path,
         alerts: Prometheus | None = None,
         *,
@@ -63,7 +60,6 @@ class OnCall:
         self._ports: dict[str, int] = {}
         self.deployment = Deployment(
             bootstrap,
-            client,
             app or fresh("page"),
             partitions=partitions,
             **deployment,  # type: ignore[arg-type]
@@ -109,27 +105,24 @@ class OnCall:
 
     def post(self, *texts: str, partition: int = 0) -> None:
         """Write posts to the input, in one partition."""
-        producer = Producer({"bootstrap.servers": self.bootstrap})
-        for text in texts:
-            producer.produce(f"{self.deployment.app}.in", text.encode(), partition=partition)
-        assert producer.flush(60) == 0
+        topic = f"{self.deployment.app}.in"
+        produce(self.bootstrap, topic, *(text.encode() for text in texts), partition=partition)
         self.posts += len(texts)
 
     def trim(self, topic: str) -> None:
         """All records are deleted that the first partition of a topic of the app, named without it, has."""
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        at = TopicPartition(f"{self.deployment.app}.{topic}", 0, OFFSET_END)
-        admin.delete_records([at])[at].result(30)
+        broker = KafkaBroker(KafkaSettings(bootstrap=self.bootstrap))
+        admin, at = broker.admin(), Partition(f"{self.deployment.app}.{topic}", 0)
+        admin.delete_records(admin.end_offsets([at]))
+        broker.close()
 
     def delete(self, *topics: str) -> None:
         """Somebody deletes these topics of the app, named without it."""
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        for done in admin.delete_topics([f"{self.deployment.app}.{name}" for name in topics]).values():
-            done.result(30)
+        delete_topics(self.bootstrap, *(f"{self.deployment.app}.{name}" for name in topics))
 
     def came_out(self) -> int:
         """Number of messages in the output."""
-        broker = connect(KafkaSettings(bootstrap=self.bootstrap))
+        broker = KafkaBroker(KafkaSettings(bootstrap=self.bootstrap))
         try:
             return len(read_all(broker, Partition(f"{self.deployment.app}.out", 0)))
         finally:

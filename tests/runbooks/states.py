@@ -15,12 +15,10 @@ from tests.runbooks.on_call import OnCall
 
 _OPENS = """
 import sys, time
-from confluent_kafka import Producer
-producer = Producer({"bootstrap.servers": sys.argv[1], "transactional.id": "loader", "transaction.timeout.ms": 600000})
-producer.init_transactions()
-producer.begin_transaction()
-producer.produce(sys.argv[2], b'{"text": "never committed"}', partition=0)
-producer.flush()
+from tests.broker.stranger import transaction
+opened = transaction(sys.argv[1], "loader", transaction_timeout_ms=600000)
+opened.produce(sys.argv[2], b'{"text": "never committed"}', partition=0)
+opened.flush()
 print("open", flush=True)
 time.sleep(600)
 """

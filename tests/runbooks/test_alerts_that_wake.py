@@ -15,7 +15,7 @@ from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, poll_until
 from tests.broker.fixtures import _shared, bootstrap, mortal_broker
 from tests.broker.server import free_ports
-from tests.broker.topic_limits import limit_topics
+from tests.broker.stranger import limit_topics
 from tests.deploy.scraping import Prometheus
 from tests.runbooks.fixtures import alerts, on_call, watched, watched_only
 from tests.runbooks.on_call import OnCall
@@ -25,12 +25,11 @@ __all__ = ["_shared", "alerts", "bootstrap", "mortal_broker", "on_call"]
 
 _JOINS = """
 import sys
-from confluent_kafka import Consumer
-consumer = Consumer({"bootstrap.servers": sys.argv[1], "group.id": sys.argv[2], "client.id": "console",
-                     "session.timeout.ms": 6000, "partition.assignment.strategy": "range"})
-consumer.subscribe([sys.argv[3]])
+from tests.broker.stranger import consumer
+theirs = consumer(*sys.argv[1:3], client_id="console", session_timeout_ms=6000, partition_assignment_strategy="range")
+theirs.subscribe([sys.argv[3]])
 while True:
-    consumer.poll(1.0)
+    theirs.poll(1.0)
 """
 
 
@@ -80,7 +79,7 @@ def test_half_comes_out(on_call: OnCall) -> None:
 @pytest.mark.minutes
 @watched_only
 def test_one_of_two_partitions_waits(bootstrap: str, tmp_path: Path, alerts: Prometheus) -> None:
-    with OnCall(bootstrap, "confluent", tmp_path, alerts, partitions=2, session_timeout="6s") as on_call:
+    with OnCall(bootstrap, tmp_path, alerts, partitions=2, session_timeout="6s") as on_call:
         on_call.deployment.create_topics()
         well(on_call, "worker", "index")
         limit_topics(on_call.bootstrap, [f"{on_call.deployment.app}.dead"], 200)
@@ -111,7 +110,7 @@ def test_two_indexes(on_call: OnCall) -> None:
 @pytest.mark.needs("own broker")
 def test_one_name_on_two_clusters(on_call: OnCall, mortal_broker: Cluster) -> None:
     well(on_call, "worker", "index")
-    other = Deployment(mortal_broker.bootstrap, "confluent", on_call.deployment.app, partitions=1)
+    other = Deployment(mortal_broker.bootstrap, on_call.deployment.app, partitions=1)
     (port,) = free_ports(1)
     try:
         other.create_topics()
@@ -125,7 +124,7 @@ def test_one_name_on_two_clusters(on_call: OnCall, mortal_broker: Cluster) -> No
 @watched
 @pytest.mark.needs("own broker")
 def test_broker_unreachable(mortal_broker: Cluster, tmp_path: Path, alerts: Prometheus | None) -> None:
-    with OnCall(mortal_broker.bootstrap, "confluent", tmp_path, alerts) as on_call:
+    with OnCall(mortal_broker.bootstrap, tmp_path, alerts) as on_call:
         on_call.deployment.create_topics()
         well(on_call, "worker", "index")
         (node,) = mortal_broker.nodes

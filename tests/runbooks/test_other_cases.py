@@ -8,8 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.broker.certificates import make_certificates
 from tests.broker.cluster import PASSWORDS, Cluster, SecureCluster
@@ -17,10 +15,15 @@ from tests.broker.deployment import poll_until
 from tests.broker.fixtures import _shared, bootstrap, mortal_broker, secure_broker, three_brokers
 from tests.broker.grants import set_password
 from tests.broker.test_disaster_recovery import back_up, restore
+from tests.broker.worlds import read_all, write
 from tests.runbooks import pages
 from tests.runbooks.fixtures import alerts, on_call
 from tests.runbooks.on_call import OnCall
 from tests.runbooks.states import posts, well
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import Messages, Partition
+from twinsieve.pipeline.kafka.broker import KafkaBroker
+from twinsieve.pipeline.settings.model import KafkaSettings
 from twinsieve.pipeline.wire.frame import VERSION
 
 __all__ = ["_shared", "alerts", "bootstrap", "mortal_broker", "on_call", "secure_broker", "three_brokers"]
@@ -68,7 +71,7 @@ def test_roll_back_behind_another_log(on_call: OnCall) -> None:
 @pytest.mark.minutes
 @pytest.mark.needs("own broker")
 def test_broker_upgrade(three_brokers: Cluster, tmp_path: Path) -> None:
-    with OnCall(three_brokers.bootstrap, "confluent", tmp_path) as on_call:
+    with OnCall(three_brokers.bootstrap, tmp_path) as on_call:
         on_call.deployment.settings["topics"] = {"replication": 3, "min_in_sync": 2}
         on_call.deployment.create_topics(replication=3)
         well(on_call, "worker", "index")
@@ -104,21 +107,13 @@ def test_new_cluster(on_call: OnCall, mortal_broker: Cluster, tmp_path: Path) ->
 
 def copy_topic(topic: str, source: str, target: str) -> None:
     """Copy the committed messages of a topic with one partition to another cluster, as MirrorMaker does."""
-    # Its last reference ends it, whatever is on its way.
-    admin = AdminClient({"bootstrap.servers": target})
-    admin.create_topics([NewTopic(topic, 1)])[topic].result(30)
-    consumer = Consumer({"bootstrap.servers": source, "group.id": "copy", "enable.partition.eof": True})
-    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    producer = Producer({"bootstrap.servers": target})
-    while (message := consumer.poll(60)) is not None and message.error() is None:
-        _, time_ms = message.timestamp()
-        producer.produce(
-            topic, message.value(), message.key(), 0, timestamp=time_ms, headers=message.headers()
-        )
-    assert message is not None
-    assert message.error().code() == KafkaError._PARTITION_EOF
-    assert producer.flush(60) == 0
-    consumer.close()
+    old, new = (KafkaBroker(KafkaSettings(bootstrap=each)) for each in (source, target))
+    at = Partition(topic, 0)
+    new.admin().create_topic(NewTopic(topic, 1))
+    copied = read_all(old, at)
+    write(new, at, Messages(copied.keys, copied.values, copied.headers, copied.timestamps_ms))
+    for broker in (old, new):
+        broker.close()
 
 
 @pytest.mark.minutes
@@ -129,7 +124,7 @@ def test_expired_secret(secure_broker: SecureCluster, tmp_path: Path) -> None:
     new.write_text("the-new-one")
     secret.chmod(0o600)
     login = secure_broker.login(password_file=str(secret))
-    with OnCall(secure_broker.bootstrap, "confluent", tmp_path) as on_call:
+    with OnCall(secure_broker.bootstrap, tmp_path) as on_call:
         on_call.deployment.create_topics()
         on_call.name(SECRET=secret, NEW=new, **{"KAFKA:9092": secure_broker.secure})
         on_call.deployment.set("kafka", bootstrap=secure_broker.secure, security=login)
@@ -145,7 +140,7 @@ def test_expired_secret(secure_broker: SecureCluster, tmp_path: Path) -> None:
 def test_expired_certificate(tmp_path: Path) -> None:
     """The broker comes back and trusts another authority alone."""
     new = make_certificates(tmp_path / "new", "another-ca")
-    with SecureCluster().start() as cluster, OnCall(cluster.bootstrap, "confluent", tmp_path) as on_call:
+    with SecureCluster().start() as cluster, OnCall(cluster.bootstrap, tmp_path) as on_call:
         security = cluster.client_files(tmp_path, new)
         on_call.deployment.create_topics()
         on_call.name(SECRET=security["key_file"], NEW=new.client, **{"KAFKA:9092": cluster.mutual})
@@ -168,7 +163,7 @@ def replace_secret(on_call: OnCall, said: str) -> None:
 @pytest.mark.minutes
 @pytest.mark.needs("own broker")
 def test_disaster_recovery(tmp_path: Path) -> None:
-    with Cluster(mortal=True).start() as cluster, OnCall(cluster.bootstrap, "confluent", tmp_path) as on_call:
+    with Cluster(mortal=True).start() as cluster, OnCall(cluster.bootstrap, tmp_path) as on_call:
         (node,) = cluster.nodes
         on_call.deployment.create_topics()
         well(on_call, "both")

@@ -11,13 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import in_thread, poll_until
 from tests.broker.fixtures import _shared, bootstrap
 from tests.broker.memory_groups import memory_groups
-from tests.broker.topic_limits import set_topics
+from tests.broker.stranger import set_topics, transaction
 from tests.broker.worlds import fresh
 from tests.deploy import prometheus as distribution
 from tests.deploy.scraping import scraping
@@ -152,7 +151,7 @@ def test_log_is_half_as_large_again(tmp_path: Path) -> None:
     with (
         own.start() as cluster,
         scraping(distribution.server(), past, distribution.promtool()) as alerts,
-        OnCall(cluster.bootstrap, "confluent", tmp_path, alerts, app=app) as on_call,
+        OnCall(cluster.bootstrap, tmp_path, alerts, app=app) as on_call,
     ):
         on_call.deployment.create_topics()
         log = f"{app}.fingerprints"
@@ -169,14 +168,12 @@ def test_log_is_half_as_large_again(tmp_path: Path) -> None:
 
 def write_aborted(bootstrap: str, topic: str, size_bytes: int) -> None:
     """So many bytes, in a transaction that is aborted."""
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "large", "linger.ms": 50})
-    producer.init_transactions(60)
-    producer.begin_transaction()
+    opened = transaction(bootstrap, "large", linger_ms=50)
     value = random.Random(1).randbytes(500_000)
     for _ in range(size_bytes // len(value)):
-        producer.produce(topic, value, partition=0)
-        producer.flush(60)
-    producer.abort_transaction(60)
+        opened.produce(topic, value, partition=0)
+        opened.flush(60)
+    opened.abort_transaction(60)
 
 
 def test_memory_near_limit(on_call: OnCall) -> None:

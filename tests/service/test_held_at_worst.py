@@ -16,12 +16,9 @@ from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import Partition, Records
 from twinsieve.pipeline.index import segment_answers
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts
+from twinsieve.pipeline.kafka import producers, reading
+from twinsieve.pipeline.kafka.access import Access
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
-from twinsieve.pipeline.kafka.broker import Access
-from twinsieve.pipeline.kafka.confluent.producers import producer_options
-from twinsieve.pipeline.kafka.confluent.reading import answer_options, consumer_options
-from twinsieve.pipeline.kafka.kafka_python import producers as python_producers
-from twinsieve.pipeline.kafka.kafka_python import reading as python_reading
 from twinsieve.pipeline.settings.client_buffers import (
     ASIDE_BYTES,
     POLL_BYTES,
@@ -138,27 +135,7 @@ def test_a_message_that_was_passed_over_costs_what_is_counted() -> None:
 
 
 @pytest.mark.parametrize("message_bytes", [1 << 20, 8 << 20, 48 << 20])
-@pytest.mark.parametrize("most", [48 << 20, 64 << 20, 1 << 30])
-def test_confluents_buffers_are_those_of_its_options(message_bytes: int, most: int) -> None:
-    kafka = _settings(client="confluent", message_bytes=message_bytes, max_unpacked_bytes=most).kafka
-    reads, writes = consumer_options(kafka), producer_options(kafka)
-    queued = reads["queued.max.messages.kbytes"] * 1024
-    assert fetched_bytes(kafka, 1, own=True) == queued + reads["max.partition.fetch.bytes"]
-    largest = max(reads["fetch.max.bytes"], reads["max.partition.fetch.bytes"])
-    assert fetched_bytes(kafka, 1_000, own=True) == queued + largest
-    limit = reads["receive.message.max.bytes"]
-    assert limit == min(3 * most, (1 << 31) - 1), "it may give up from a third on"
-    strangers = answer_options()
-    assert strangers["fetch.max.bytes"] >= strangers["message.max.bytes"], "else it is raised to that"
-    # A batch that unpacks to so much has a byte for each 32,768 at least.
-    most_batches = 1 + strangers["fetch.max.bytes"] // -(-limit // 32_768)
-    assert fetched_bytes(kafka, 1_000) >= queued + most_batches * limit
-    assert fetched_bytes(kafka, 1_000) <= queued + (most_batches + 1) * limit
-    assert queue_bytes(kafka) == writes["queue.buffering.max.kbytes"] * 1024
-
-
-@pytest.mark.parametrize("message_bytes", [1 << 20, 8 << 20, 48 << 20])
-def test_kafka_pythons_buffers_are_those_of_its_options(
+def test_the_clients_buffers_are_those_of_its_options(
     monkeypatch: pytest.MonkeyPatch, message_bytes: int
 ) -> None:
     given: dict[str, Any] = {}
@@ -166,19 +143,19 @@ def test_kafka_pythons_buffers_are_those_of_its_options(
     def make(_: object, build: Callable[..., object], **options: object) -> object:
         return build(options)
 
-    monkeypatch.setattr(python_reading, "connected", make)
-    monkeypatch.setattr(python_reading, "KafkaConsumer", given.update)
-    kafka = _settings(client="kafka-python", message_bytes=message_bytes).kafka
+    monkeypatch.setattr(reading, "connected", make)
+    monkeypatch.setattr(reading, "KafkaConsumer", given.update)
+    kafka = _settings(message_bytes=message_bytes).kafka
 
     def nobody() -> KafkaAdmin:
         raise AssertionError("nobody is asked here")
 
-    python_reading.make_consumer(Access(kafka, {}, nobody, BrokerClock(time.monotonic), nulls=False))
+    reading.make_consumer(Access(kafka, {}, nobody, BrokerClock(time.monotonic)))
     each = given["max_partition_fetch_bytes"] + ASIDE_BYTES
     unpacked = max(kafka.max_unpacked_bytes, kafka.message_bytes)
     assert fetched_bytes(kafka, 7) == 7 * each + 2 * unpacked
     assert fetched_bytes(kafka, 7, own=True) == 7 * each + 2 * kafka.message_bytes
-    assert queue_bytes(kafka) >= python_producers.QUEUE_BYTES
+    assert queue_bytes(kafka) >= producers.QUEUE_BYTES
 
 
 def test_many_partitions_hold_what_one_setting_allows() -> None:

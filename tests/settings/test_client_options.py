@@ -1,28 +1,26 @@
-"""`kafka.options`: those that are allowed reach both client libraries, and all others are refused with the reason."""
+"""`kafka.options`: those that are allowed reach the client library, and all others are refused with the reason."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient
 
-from twinsieve.pipeline.kafka.confluent import options as confluent
-from twinsieve.pipeline.kafka.confluent.producers import producer_options
-from twinsieve.pipeline.kafka.confluent.reading import consumer_options
-from twinsieve.pipeline.kafka.kafka_python import options as kafka_python
-from twinsieve.pipeline.settings.client_options import ALLOWED, options_faults
+from twinsieve.pipeline.kafka.options import common_options
+from twinsieve.pipeline.settings.client_options import ALLOWED, SAME_AS, options_faults
+from twinsieve.pipeline.settings.load import check_tree, tree_of_file
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 
-def _kafka(options: Mapping[str, object], client: str = "confluent") -> KafkaSettings:
-    return KafkaSettings.model_validate({"client": client, "options": options})
+def _kafka(options: Mapping[str, object]) -> KafkaSettings:
+    return KafkaSettings.model_validate({"options": options})
 
 
-def _faults(options: Mapping[str, object], client: str = "confluent") -> dict[str, str]:
-    return dict(options_faults(_kafka(options, client)))
+def _faults(options: Mapping[str, object]) -> dict[str, str]:
+    return dict(options_faults(_kafka(options)))
 
 
 def _bounds(name: str) -> list[str]:
@@ -30,27 +28,40 @@ def _bounds(name: str) -> list[str]:
     return [str(values[0]), str(values[-1])]
 
 
-@pytest.mark.parametrize("name", [name for name in ALLOWED if "." in name])
-def test_librdkafka_takes_each_of_its_options(name: str) -> None:
-    for value in _bounds(name):
-        settings = _kafka({name: value})
-        assert list(options_faults(settings)) == []
-        given = confluent.common_options(settings, "c")
-        assert given[name] == value
-        Consumer({**given, **consumer_options(settings), "group.id": "g"}).close()
-        Producer({**given, **producer_options(settings)})
-
-
-@pytest.mark.parametrize("name", [name for name in ALLOWED if "." not in name])
-def test_kafka_python_knows_each_of_its_options(name: str) -> None:
+@pytest.mark.parametrize("name", ALLOWED)
+def test_the_library_knows_each_of_its_options(name: str) -> None:
     assert all(name in client.DEFAULT_CONFIG for client in (KafkaConsumer, KafkaProducer, KafkaAdminClient))
-    for client in ("kafka-python", "confluent"):
-        for value in _bounds(name):
-            settings = _kafka({name: value}, client)
-            assert list(options_faults(settings)) == []
-            given = kafka_python.common_options(settings, "c", 1.0)
-            assert given[name] == (int(value) if value.isdigit() else value)
-            assert name not in confluent.common_options(settings, "c")
+    for value in _bounds(name):
+        assert _faults({name: value}) == {}
+        given = common_options(_kafka({name: value}), "c", 1.0)
+        assert given[name] == (int(value) if value.isdigit() else value)
+
+
+@pytest.mark.parametrize("former", [name for name, same in SAME_AS.items() if same is not None])
+def test_options_of_the_library_of_before_are_translated(former: str) -> None:
+    name = SAME_AS[former] or ""
+    for value in _bounds(name):
+        assert _faults({former: value}) == {}
+        given = common_options(_kafka({former: value}), "c", 1.0)
+        assert given == common_options(_kafka({name: value}), "c", 1.0)
+
+
+def test_an_option_that_is_named_twice_is_refused() -> None:
+    twice = {"socket.send.buffer.bytes": "65536", "send_buffer_bytes": "131072"}
+    assert "send_buffer_bytes" in _faults(twice)["kafka.options.socket.send.buffer.bytes"]
+
+
+def test_options_that_the_library_does_not_have_are_ignored_with_a_warning(tmp_path: Path) -> None:
+    without = [name for name, same in SAME_AS.items() if same is None]
+    path = tmp_path / "s.yaml"
+    path.write_text("kafka:\n  options:\n" + "".join(f"    {name}: '1'\n" for name in without))
+    settings, findings = check_tree(tree_of_file(path))
+    assert findings == []
+    assert settings is not None
+    assert common_options(settings.kafka, "c", 1.0) == common_options(KafkaSettings(), "c", 1.0)
+    assert all(warning.startswith(f"{path}:") for warning in settings.warnings)
+    told = [warning.split()[1:4] for warning in settings.warnings]
+    assert told == [[f"kafka.options.{name}", "has", "no"] for name in without]
 
 
 @pytest.mark.parametrize(
@@ -71,6 +82,7 @@ def test_kafka_python_knows_each_of_its_options(name: str) -> None:
         ("ssl_context", "kafka.security"),
         ("debug", "secrets"),
         ("client.rack", "not tested"),
+        ("client_rack", "not tested"),
         ("statistics.interval.ms", "nobody has tried"),
     ],
 )
@@ -81,8 +93,7 @@ def test_others_are_refused_with_what_they_would_break(name: str, why: str) -> N
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("socket.keepalive.enable", "yes"),
-        ("broker.address.family", "v5"),
+        ("client_dns_lookup", "never"),
         ("connections.max.idle.ms", "-1"),
         ("connections.max.idle.ms", "59999"),
         ("connections.max.idle.ms", "９９９９９９"),
@@ -92,8 +103,3 @@ def test_others_are_refused_with_what_they_would_break(name: str, why: str) -> N
 )
 def test_wrong_values_are_refused_with_the_right_ones(name: str, value: str) -> None:
     assert "; use " in _faults({name: value})[f"kafka.options.{name}"]
-
-
-def test_an_option_of_the_other_library_is_refused() -> None:
-    (fault,) = _faults({"socket.keepalive.enable": "true"}, "kafka-python").values()
-    assert "librdkafka" in fault

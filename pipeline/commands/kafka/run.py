@@ -40,6 +40,8 @@ def settings_to_connect(flags: SettingsFlags, *, dry_run: bool = False, has_page
     if problems:
         raise ConfigError([f"settings: {key} {problem}" for key, problem in problems])
     log_to_stderr(settings, (shadow(settings) if dry_run else settings).app)
+    for warning in settings.warnings:
+        logging.getLogger("twinsieve").warning("%s", warning)
     for key, problem in open_doors(settings) + (open_pages(settings) if has_pages else []):
         logging.getLogger("twinsieve").warning("settings: %s %s", key, problem)
     return settings

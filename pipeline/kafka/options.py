@@ -1,10 +1,9 @@
-"""Our settings as options of kafka-python, and kafka-python's errors as errors of the port."""
+"""Our settings as options of kafka-python, and a client that is connected with them."""
 
 from __future__ import annotations
 
 import importlib.util
 import logging
-import re
 import selectors
 import threading
 from collections.abc import Callable
@@ -14,19 +13,18 @@ from kafka import errors
 from kafka.net.compat import KafkaNetClient
 
 from twinsieve.pipeline.kafka.deadline import METADATA_S
-from twinsieve.pipeline.kafka.errors import REFUSED_TIME, ErrorRules, Meaning
-from twinsieve.pipeline.kafka.kafka_python.log_filters import ConnectionFailures, quieten
-from twinsieve.pipeline.kafka.kafka_python.patches import network_thread, require_version
+from twinsieve.pipeline.kafka.errors import reason
+from twinsieve.pipeline.kafka.log_filters import ConnectionFailures, quieten
+from twinsieve.pipeline.kafka.patches import network_thread, require_version
 from twinsieve.pipeline.kafka.security import handshake_problem, tls_context
 from twinsieve.pipeline.kafka.tokens import TokenProvider, token_source
 from twinsieve.pipeline.kafka.unreachable import is_plain, unreachable
-from twinsieve.pipeline.settings.client_options import python_options
+from twinsieve.pipeline.settings.client_options import library_options
 from twinsieve.pipeline.settings.model import KafkaSettings
 from twinsieve.pipeline.settings.secret_files import secret_text
 
 _REQUEST_TIMEOUT_MS = 30_000
 _FIRST_TRY_MS = 2_000
-_MOVED_ON = (errors.IllegalGenerationError, errors.UnknownMemberIdError, errors.RebalanceInProgressError)
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
@@ -61,7 +59,7 @@ def common_options(settings: KafkaSettings, client_id: str, connect_timeout_s: f
         else:
             options["sasl_plain_username"] = security.username
             options["sasl_plain_password"] = secret_text(security, "password")
-    return options | python_options(settings)
+    return options | library_options(settings)
 
 
 class Selector(selectors.DefaultSelector):
@@ -95,78 +93,6 @@ def warn_without_crc32c() -> None:
     """Log a warning if kafka-python computes its checksums in Python (measured: half of its speed)."""
     if importlib.util.find_spec("crc32c") is None:
         _log.warning("crc32c is not installed, so kafka-python runs at half speed; pip install crc32c")
-
-
-_FIRST_RECORD = re.compile(
-    r"One or more records have been rejected .*?RecordError\(batchIndex=\d+, message='(.*?)'\).*"
-)
-"""How a broker refuses a batch in which it refuses some records. Its long first sentence says nothing."""
-
-
-def reason(error: Exception) -> str:
-    """One line that describes an error of kafka-python, cut to 300 characters.
-
-    >>> reason(errors.InvalidRecordError(
-    ...     "One or more records have been rejected due to 1 record errors in total, and only showing "
-    ...     "the first three errors at most: [RecordError(batchIndex=0, message='no key in out-0')]"
-    ... ))
-    'InvalidRecordError: [Error 87] InvalidRecordError: no key in out-0'
-    """
-    error = _refusal(error)
-    if isinstance(error, errors.TopicAuthorizationFailedError):
-        return f"not allowed for topic {_names(error)}"
-    if isinstance(error, errors.GroupAuthorizationFailedError):
-        return f"not allowed for group {_names(error)}"
-    if isinstance(error, errors.TopicAlreadyExistsError):
-        return "exists already"
-    if isinstance(error, errors.InvalidTimestampError):
-        return REFUSED_TIME
-    text = _FIRST_RECORD.sub(r"\1", " ".join(str(error).split()))
-    name = type(error).__name__
-    return (text if text.startswith(name) else f"{name}: {text}" if text else name)[:300]
-
-
-def _refusal(error: Exception) -> Exception:
-    # After the first error every call of a producer raises an error whose `args` contain the first one.
-    return next((cause for cause in error.args if isinstance(cause, errors.AuthorizationError)), error)
-
-
-def may_be_fenced(error: Exception) -> bool:
-    """Whether Kafka's error means that a newer producer has this one's transactional id, or may mean it."""
-    return isinstance(error, errors.ProducerFencedError | errors.InvalidProducerEpochError)
-
-
-def _meaning(error: Exception) -> Meaning:
-    error = _refusal(error)
-    if isinstance(error, errors.FencedInstanceIdError | errors.UnreleasedInstanceIdError):
-        return Meaning.MEMBER_FENCED
-    if may_be_fenced(error):
-        return Meaning.EPOCH_OVER
-    if isinstance(error, errors.AuthorizationError | errors.SaslAuthenticationFailedError):
-        return Meaning.DENIED
-    if isinstance(error, errors.InvalidTxnStateError | errors.IllegalStateError):
-        return Meaning.FINISHED
-    if isinstance(error, _MOVED_ON):
-        return Meaning.MOVED_ON
-    if _too_large(error) or isinstance(error, errors.InvalidRecordError | errors.InvalidTimestampError):
-        return Meaning.REFUSED_RECORD
-    return Meaning.FAILED
-
-
-def _too_large(error: Exception) -> bool:
-    return isinstance(error, errors.MessageSizeTooLargeError | errors.RecordListTooLargeError)
-
-
-ERRORS = ErrorRules((errors.KafkaError,), reason, _meaning, may_be_fenced, _too_large)
-
-
-def _names(error: Exception) -> str:
-    names = error.args[0] if error.args else "?"
-    return (
-        ", ".join(sorted(map(str, names)))
-        if isinstance(names, set | frozenset | list | tuple)
-        else str(names)
-    )
 
 
 def connected(settings: KafkaSettings, make: Callable[..., _T], **options: Any) -> _T:

@@ -1,4 +1,4 @@
-"""The idempotent producer on kafka-python, and functions that the transactional producer uses too."""
+"""The idempotent producer, and functions that the transactional producer uses too."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from kafka import KafkaProducer, TopicPartition, errors
 
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
-from twinsieve.pipeline.kafka.broker import Access
+from twinsieve.pipeline.kafka.access import Access
 from twinsieve.pipeline.kafka.client import Client
-from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected, reason
-from twinsieve.pipeline.kafka.kafka_python.patches import append_time, cut_off, know_partition, never_split
+from twinsieve.pipeline.kafka.errors import reason, too_large, translated
+from twinsieve.pipeline.kafka.options import connected
+from twinsieve.pipeline.kafka.patches import append_time, cut_off, know_partition, never_split
 from twinsieve.pipeline.kafka.size_limits import BatchBytes
 from twinsieve.pipeline.settings.client_buffers import QUEUE_BYTES
 
@@ -69,7 +70,7 @@ def note_time(clock: BrokerClock, future: Any, sent_s: float) -> None:
         clock.acknowledged(stamp, sent_s)
 
 
-class PythonIdempotentProducer(Client):
+class KafkaIdempotentProducer(Client):
     """`ports.IdempotentProducer` on kafka-python.
 
     After a failed batch kafka-python continues with the next one, which would leave a gap. So the callback of
@@ -152,10 +153,10 @@ class PythonIdempotentProducer(Client):
             self._waiting = self._waiting_bytes = 0
         if producer is not None:
             cut_off(producer)
-        if failure is not None and ERRORS.too_large(failure):
+        if failure is not None and too_large(failure):
             self._batches.refused()
         if isinstance(failure, errors.AuthorizationError):
-            raise ERRORS.translated(failure, doing) from failure
+            raise translated(failure, doing) from failure
         why = reason(failure) if failure is not None else "failed"
         raise AbortableError(f"{doing}: {why}; reading again from the committed offsets") from failure
 

@@ -1,4 +1,4 @@
-"""The consumer of a group on kafka-python."""
+"""The consumer of a group."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from twinsieve.pipeline.broker.records import (
     UnreadableError,
     UnstableError,
 )
-from twinsieve.pipeline.kafka.broker import Access
+from twinsieve.pipeline.kafka.access import Access
+from twinsieve.pipeline.kafka.committed import committed_of
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
-from twinsieve.pipeline.kafka.errors import NAME_TAKEN
-from twinsieve.pipeline.kafka.kafka_python.patches import has_fetched, keep_finished_joins, watch_fencing
-from twinsieve.pipeline.kafka.kafka_python.reading import PythonConsumer, committed_of, errors_of
+from twinsieve.pipeline.kafka.errors import NAME_TAKEN, translating
 from twinsieve.pipeline.kafka.leaving import leave
+from twinsieve.pipeline.kafka.patches import has_fetched, keep_finished_joins, watch_fencing
+from twinsieve.pipeline.kafka.reading import PartitionConsumer
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
 
 _LOOKUP_S = 10.0
@@ -34,7 +35,7 @@ _NEWER_MS = 10
 _HELD_BACK = "an open transaction blocks it, or the broker does not answer"
 
 
-class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: ignore[misc]
+class KafkaGroupConsumer(PartitionConsumer, ConsumerRebalanceListener):  # type: ignore[misc]
     """`ports.GroupConsumer` on kafka-python.
 
     Rebalance callbacks run on the client's network thread, where every blocking call raises an error. So they
@@ -118,7 +119,7 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
         if left <= 0:
             return
         try:
-            with errors_of("reading"):
+            with translating("reading"):
                 newer = self._consumer.poll(timeout_ms=_NEWER_MS, max_records=left)
         except BrokerError as error:
             # What was polled before must not be lost. The next poll raises the error.
@@ -130,7 +131,7 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
         offsets: dict[Partition, Committed | None] = {}
         for partition in partitions:
-            with errors_of(f"committed offset of {partition}"):
+            with translating(f"committed offset of {partition}"):
                 # One request per partition, because the client has no public call for several.
                 try:
                     entry = self._consumer.committed(

@@ -1,7 +1,8 @@
 """All uses of private attributes of kafka-python; no other file uses one (`tests/house` checks this).
 
 They were made for kafka-python 3.0 from 3.0.12 on. Other versions are untested, so `require_version` refuses
-them. Each docstring says what goes wrong without the patch, and names the upstream issue.
+them. Each docstring says what goes wrong without the patch, names the upstream issue, and says whether it is
+for a bug or the library just gives no access, and with which version it was last needed.
 """
 
 from __future__ import annotations
@@ -19,15 +20,14 @@ from kafka.consumer.fetcher import Fetcher
 from kafka.net.compat import KafkaNetClient
 from kafka.producer.future import FutureRecordMetadata
 from kafka.producer.producer_batch import ProducerBatch
-from kafka.protocol.consumer import FetchRequest
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.legacy_records import LegacyRecordBatch
-from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
+from kafka.record.memory_records import MemoryRecordsBuilder
 from kafka.structs import OffsetAndMetadata
 
 from twinsieve.pipeline.broker.records import Partition, UnreadableError
 from twinsieve.pipeline.kafka.deadline import UNKNOWN_S
-from twinsieve.pipeline.kafka.kafka_python.unpack_batches import LZ4, unpack
+from twinsieve.pipeline.kafka.unpack_batches import LZ4, unpack
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.stages.rows.record_batch import EncodedBatch
 
@@ -48,7 +48,10 @@ def require_version() -> None:
 
 
 def network_thread(client: KafkaNetClient) -> int | None:
-    """The id of the thread in which this client sends and receives; None if it has no thread of its own."""
+    """The id of the thread in which this client sends and receives; None if it has no thread of its own.
+
+    Access; last needed with 3.0.12.
+    """
     thread = client._net._io_thread
     return None if thread is None else thread.ident
 
@@ -60,6 +63,8 @@ def keep_finished_joins(consumer: KafkaConsumer) -> None:
     other members must join again too, so members with short polls may rejoin forever. If the leader joined
     because a topic has changed, it does not even join again: it has already assigned the partitions, sees no
     further change, and keeps running without its own partitions. Upstream issue: none found.
+
+    Bug; last needed with 3.0.12.
     """
     # The next poll of kafka-python only checks whether the earlier join is done.
     coordinator = consumer._coordinator
@@ -110,6 +115,8 @@ def watch_fencing(consumer: KafkaConsumer) -> Callable[[], bool]:
     Without this patch kafka-python only logs that and stops its heartbeats. poll() still returns records for
     a while, later nothing, forever. Upstream issue: none found (pull request 2625 claims that the error is
     raised).
+
+    Bug; last needed with 3.0.12.
     """
     coordinator = consumer._coordinator
     send = coordinator._send_heartbeat_request
@@ -131,6 +138,8 @@ def seek_with_epoch(consumer: KafkaConsumer, partition: TopicPartition, offset: 
 
     The answer shows whether the partition has lost messages. The public seek() takes no epoch. Upstream
     issue: none found.
+
+    Access; last needed with 3.0.12.
     """
     consumer._subscription.assignment[partition].seek(OffsetAndMetadata(offset, "", epoch))
 
@@ -144,6 +153,8 @@ def free_paused_fetches(consumer: KafkaConsumer, aside_bytes: int) -> None:
 
     aside_bytes: a kept rest whose current batch is larger than this, unpacked, is dropped and fetched again.
         Otherwise each paused partition might keep as much as `kafka.max_unpacked_bytes`
+
+    Bug; last needed with 3.0.12.
     """
     fetcher = consumer._fetcher
     aside = fetcher._paused_partition_records
@@ -163,7 +174,10 @@ def free_paused_fetches(consumer: KafkaConsumer, aside_bytes: int) -> None:
 
 
 def has_fetched(consumer: KafkaConsumer) -> bool:
-    """Whether records lie in the client, so that the next poll returns these and asks for others later."""
+    """Whether records lie in the client, so that the next poll returns these and asks for others later.
+
+    Access; last needed with 3.0.12.
+    """
     fetcher = consumer._fetcher
     return bool(fetcher._completed_fetches or fetcher._next_partition_records)
 
@@ -179,6 +193,8 @@ def bound_polls(consumer: KafkaConsumer, max_bytes: int) -> Callable[[], None]:
     Without this patch kafka-python counts only messages, and unpacks batches until it has enough messages: 20
     batches of some KB each may unpack to a gigabyte. With it the batches after the limit stay packed.
     Upstream issue: none found.
+
+    Bug; last needed with 3.0.12.
     """
     fetcher = consumer._fetcher
     append = fetcher._append
@@ -205,6 +221,8 @@ def forget_brokers(client: KafkaAdminClient) -> None:
 
     The client requests partition leaders each time, but keeps its list of brokers for five minutes. Without
     this patch a broker that was away and is back could be unknown for that long. Upstream issue: none found.
+
+    Bug; last needed with 3.0.12.
     """
     client._manager.cluster.request_update()
 
@@ -215,6 +233,8 @@ def forget_coordinators(client: KafkaAdminClient) -> None:
     kafka-python keeps the first answers forever. Without this patch, requests for a group fail forever after
     its coordinator has changed, and topics cannot be created while the broker that was the controller is
     away. Upstream issue: none found.
+
+    Bug; last needed with 3.0.12.
     """
     client._manager.cluster._coordinators.clear()
     client._controller_id = None
@@ -225,6 +245,8 @@ def raise_refused_settings(client: KafkaAdminClient) -> None:
 
     Without this patch kafka-python returns no settings for that topic, as if it had none. Upstream issue:
     none found.
+
+    Bug; last needed with 3.0.12.
     """
     process = client._describe_configs_process_responses
 
@@ -243,6 +265,8 @@ def ask_for_stable_offsets(client: KafkaAdminClient, *, stable: bool) -> None:
     With `stable`, if an open transaction holds a newer offset, the request fails with a retryable error.
     Without it, the broker returns the offset before that transaction. kafka-python sets this only for
     consumers. Upstream issue: none found.
+
+    Access; last needed with 3.0.12.
     """
 
     def requests(groups: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
@@ -258,6 +282,8 @@ def cut_off(producer: KafkaProducer) -> None:
 
     close(timeout=0) raises an error if batches are queued, and leaves the producer's thread running and
     sending. Upstream issue: none found (issue 1052 was the same in version 1).
+
+    Bug; last needed with 3.0.12.
     """
     producer._sender.force_close()
 
@@ -266,6 +292,8 @@ def first_error(producer: KafkaProducer) -> Exception | None:
     """The error that made the transaction fail, or None; later calls contain it only as text.
 
     Upstream issue: none found.
+
+    Access; last needed with 3.0.12.
     """
     error: Exception | None = producer._transaction_manager.last_error
     return error
@@ -277,6 +305,8 @@ def never_split(producer: KafkaProducer) -> None:
     Without this patch kafka-python splits the batch and continues. But flush() considers the original batch
     unfinished and raises ("Future not done"), and later batches have the old size again. Upstream issue: none
     found.
+
+    Bug; last needed with 3.0.12.
     """
     producer._sender._can_split = lambda *_: False
 
@@ -287,6 +317,7 @@ def know_partition(producer: KafkaProducer, partition: TopicPartition) -> None:
     Otherwise a producer refuses messages for a partition that was added after its last metadata, and does not
     ask for new ones. Upstream issue: none found.
 
+    Bug; last needed with 3.0.12.
     raises: KafkaTimeoutError or AuthorizationError if the metadata of an unknown topic do not arrive
     """
     known = producer._metadata.partitions_for_topic(partition.topic)
@@ -302,7 +333,10 @@ def know_partition(producer: KafkaProducer, partition: TopicPartition) -> None:
 
 
 def require_partition(producer: KafkaProducer, partition: TopicPartition) -> None:
-    """Check that the producer can send to this partition, as `send` does. raises: what `send` raises"""
+    """Check that the producer can send to this partition, as `send` does. raises: what `send` raises
+
+    Access; last needed with 3.0.12.
+    """
     if producer._closed or producer._accumulator._closed:
         raise errors.IllegalStateError("KafkaProducer already closed!")
     know_partition(producer, partition)
@@ -320,6 +354,7 @@ def append_batches(
     with one request. With `send` 14,900 messages a second came through, with batches 27,200 (`bench.peers`).
     Upstream issue: none found.
 
+    Access; last needed with 3.0.12.
     raises: what `send` raises
     """
     accumulator, transaction = producer._accumulator, producer._transaction_manager
@@ -364,6 +399,8 @@ def append_time(future: Any) -> int | None:
     producer's time.
 
     kafka-python's public result is either of the two times, without saying which. Upstream issue: none found.
+
+    Access; last needed with 3.0.12.
     """
     _, stamp, _ = future._produce_future.value
     return None if stamp is None or stamp < 0 else int(stamp)
@@ -376,6 +413,8 @@ def decode_safely(consumer: KafkaConsumer, max_bytes: int) -> None:
 
     Without this patch kafka-python keeps the failed batch as its current one, and the poll after the next
     seek loops forever. It also unpacks a batch without a size limit. Upstream issue: none found.
+
+    Bug; last needed with 3.0.12.
     """
     # The fetcher uses this attribute as the class of the object that holds a partition's batches.
     consumer._fetcher.PartitionRecords = partial(_PartitionRecords, max_bytes)
@@ -439,46 +478,6 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
 def _end_of(batch: Any) -> int:
     """The offset after a batch, from its header. That of an old compressed batch is its last one."""
     return int(getattr(batch, "next_offset", batch.base_offset + 1))
-
-
-def batch_end(client: KafkaAdminClient, partition: TopicPartition, offset: int, limit_ms: int) -> int | None:
-    """The offset after the batch that has this offset, from the batch's header; None if there is none.
-
-    The batch is fetched and not unpacked. An admin client has no public call that fetches. Upstream issue:
-    none found.
-    """
-    topic = FetchRequest.FetchTopic
-    wanted = topic.FetchPartition(
-        partition=partition.partition,
-        current_leader_epoch=-1,
-        fetch_offset=offset,
-        last_fetched_epoch=-1,
-        partition_max_bytes=1,  # brokers send one whole batch all the same
-    )
-    request = FetchRequest(
-        max_wait_ms=100,
-        min_bytes=1,
-        max_bytes=1,
-        isolation_level=0,
-        session_id=0,
-        session_epoch=-1,
-        topics=[topic(topic=partition.topic, partitions=[wanted])],
-        forgotten_topics_data=[],
-        rack_id="",
-        min_version=4,
-        max_version=12,
-    )
-
-    async def fetch() -> Any:
-        leaders = await client._async_get_leader_for_partitions({partition})
-        return await client._manager.send(request, node_id=next(iter(leaders)), request_timeout_ms=limit_ms)
-
-    for row in (row for sent in client._manager.run(fetch).responses for row in sent.partitions):
-        if row.error_code:
-            raise errors.for_code(row.error_code)(str(partition))
-        batch = MemoryRecords(row.records or b"").next_batch()
-        return None if batch is None else _end_of(batch)
-    return None
 
 
 def _why(error: Exception) -> str:

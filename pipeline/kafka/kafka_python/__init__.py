@@ -1,1 +1,0 @@
-"""The Kafka clients built on kafka-python, the default library."""
