@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +13,7 @@ from kafka.structs import ConsumerGroupMetadata
 
 from tests.broker.cluster import SecureCluster
 from tests.broker.grants import allow
-from tests.broker.worlds import assigned, fresh, messages, until
+from tests.broker.worlds import Connect, assigned, fresh, messages, until
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.ports import Broker, TransactionalProducer
@@ -26,7 +26,6 @@ from twinsieve.pipeline.broker.records import (
 )
 from twinsieve.pipeline.kafka import transactions
 from twinsieve.pipeline.kafka.access import Access
-from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
 from twinsieve.pipeline.operate.acls import Grant
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -42,11 +41,11 @@ class Denied:
     seen: whether the user may at least read there
     """
 
-    def __init__(self, cluster: SecureCluster, *, seen: bool) -> None:
-        self._chief = KafkaBroker(KafkaSettings(bootstrap=cluster.bootstrap))
+    def __init__(self, cluster: SecureCluster, connect: Connect, *, seen: bool) -> None:
+        admin = connect(cluster.bootstrap).admin()
         self.free, self.shut, group, name = fresh(), fresh(), fresh("g"), fresh("tx")
         for topic in (self.free, self.shut):
-            self._chief.admin().create_topic(NewTopic(topic, 1))
+            admin.create_topic(NewTopic(topic, 1))
         grants = [
             Grant("topic", self.free, (*_READ, "Write")),
             Grant("group", group, ("Read",)),
@@ -55,11 +54,9 @@ class Denied:
         if seen:
             grants.append(Grant("topic", self.shut, _READ))
         allow(cluster.bootstrap, "User:nobody", grants)
-        settings = {"bootstrap": cluster.secure, "security": cluster.login("nobody")}
-        self.broker: Broker = KafkaBroker(KafkaSettings.model_validate(settings))
-        consumer = self.broker.group_consumer(group, [self.free])
-        self.membership = assigned(consumer, 1).membership
-        self.transactor: TransactionalProducer = self.broker.transactor(name)
+        broker: Broker = connect(cluster.secure, security=cluster.login("nobody"))
+        self.membership = assigned(broker.group_consumer(group, [self.free]), 1).membership
+        self.transactor: TransactionalProducer = broker.transactor(name)
         self.transactor.begin()
 
     def send(self, topic: str) -> None:
@@ -68,16 +65,10 @@ class Denied:
     def offsets(self) -> None:
         self.transactor.send_offsets({Partition(self.free, 0): Committed(1)}, self.membership)
 
-    def close(self) -> None:
-        self.broker.close()
-        self._chief.close()
-
 
 @pytest.fixture(params=[True, False], ids=["readable", "unknown"])
-def denied(secure_broker: SecureCluster, request: pytest.FixtureRequest) -> Iterator[Denied]:
-    made = Denied(secure_broker, seen=request.param)
-    yield made
-    made.close()
+def denied(secure_broker: SecureCluster, connect: Connect, request: pytest.FixtureRequest) -> Denied:
+    return Denied(secure_broker, connect, seen=request.param)
 
 
 def check_denied(denied: Denied, call: Callable[[], None]) -> None:

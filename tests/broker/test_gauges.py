@@ -12,9 +12,10 @@ import pytest
 from tests.broker.server import free_ports
 from tests.broker.services import settings_for, value_of
 from tests.broker.stranger import delete_topics, produce
-from tests.broker.worlds import DEADLINE_S, KafkaWorld, read_all, until, until_done
+from tests.broker.worlds import DEADLINE_S, read_all, until, until_done
 from tests.service.scraped import Pages, Series
 from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import AbortableError, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
 from twinsieve.pipeline.operate.status import status_of
@@ -56,14 +57,12 @@ class Member(Pages):
 class App:
     """An app with topics of its own and several processes; every partition has as many messages."""
 
-    def __init__(self, settings: Settings, bootstrap: str, partitions: int) -> None:
+    def __init__(self, settings: Settings, broker: Broker, partitions: int) -> None:
         self.settings = settings
         self.source, self.output = settings.input.topics[0], settings.output.topic
         self.partitions = partitions
-        self._bootstrap = bootstrap
         self.members: list[Member] = []
-        self.world = KafkaWorld(bootstrap)
-        self.broker = self.world.broker()
+        self.broker = broker
         self.admin = self.broker.admin()
         self.written = 0
         self.make_topic(self.source)
@@ -81,7 +80,7 @@ class App:
         numbers = range(self.written, self.written + count)
         for at in range(self.partitions):
             texts = [" ".join(f"{number:x}-{at}-{word * 7919:x}" for word in range(12)) for number in numbers]
-            produce(self._bootstrap, self.source, *map(value_of, texts), partition=at, key=b"k")
+            produce(self.settings.kafka.bootstrap, self.source, *map(value_of, texts), partition=at, key=b"k")
         self.written += count
 
     def out(self) -> list[int]:
@@ -112,18 +111,17 @@ class App:
             member.stop.set()
         for member in self.members:
             member.thread.join(DEADLINE_S)
-        self.world.close()
 
 
 @pytest.fixture
-def app_on(bootstrap: str, tmp_path: Path) -> Iterator[Callable[..., App]]:
+def app_on(bootstrap: str, broker: Broker, tmp_path: Path) -> Iterator[Callable[..., App]]:
     made: list[App] = []
 
     def make(partitions: int, source: dict[str, object], **kafka: object) -> App:
         settings = settings_for(bootstrap, tmp_path, **source)
         kafka = settings.kafka.model_dump(by_alias=True) | kafka
         settings = settings.model_copy(update={"kafka": type(settings.kafka).model_validate(kafka)})
-        made.append(App(settings, bootstrap, partitions))
+        made.append(App(settings, broker, partitions))
         return made[-1]
 
     yield make

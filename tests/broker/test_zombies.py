@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.cluster import Cluster
-from tests.broker.worlds import KafkaWorld, fresh, make_topic, until
+from tests.broker.worlds import Connect, fresh, make_topic, until
 from twinsieve.pipeline.broker.records import FatalError
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -50,9 +50,9 @@ def members() -> Iterator[list[subprocess.Popen[str]]]:
 
 
 def test_a_thawed_member_ends_and_its_successor_stays(
-    mortal_broker: Cluster, members: list[subprocess.Popen[str]]
+    mortal_broker: Cluster, connect: Connect, members: list[subprocess.Popen[str]]
 ) -> None:
-    broker = KafkaWorld(mortal_broker.bootstrap, **_TIMES).broker()
+    broker = connect(mortal_broker.bootstrap, **_TIMES)
     group, topic = fresh("g"), make_topic(broker)
     command = [sys.executable, "-c", _MEMBER, mortal_broker.bootstrap, group, topic]
     frozen = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True)
@@ -74,4 +74,3 @@ def test_a_thawed_member_ends_and_its_successor_stays(
         pytest.fail(f"the thawed process took the slot back: {error}")
     assert frozen.returncode == 3
     assert successor.poll(0.1, 1).epoch == epoch
-    broker.close()
