@@ -15,7 +15,7 @@ from twinsieve.pipeline.kafka.size_limits import Limits
 
 _NOW_MS = 1_700_000_000_000
 _TEXT = st.none() | st.binary(max_size=3) | st.sampled_from([b"x" * 100, b"y" * 240])
-_HEADERS = st.lists(st.tuples(st.sampled_from(["n", "é", "\ud800"]), _TEXT), max_size=2)
+_HEADERS = st.lists(st.tuples(st.sampled_from(["n", "é", "丁"]), _TEXT), max_size=2)
 _STAMPS = st.sampled_from([-1, _NOW_MS, _NOW_MS - 7_000_000, _NOW_MS + 9_000_000])
 _SIZED = st.binary(max_size=3) | st.integers(262, 284).map(bytes)
 """A message may have 275 bytes."""
@@ -36,13 +36,12 @@ class _Admin:
 
 
 @pytest.mark.parametrize("policy", ["delete", "compact,delete"])
-@pytest.mark.parametrize("nulls", [True, False])
 @given(rows=st.lists(_PLAIN, max_size=5) | st.lists(_PLAIN | _ANY, max_size=5))
-def test_a_column_is_refused_as_its_rows(nulls: bool, policy: str, rows: list[Any]) -> None:
+def test_a_column_is_refused_as_its_rows(policy: str, rows: list[Any]) -> None:
     clock = BrokerClock(lambda: 100.0)
     clock.acknowledged(_NOW_MS, sent_s=99.9)
     admin: Any = _Admin(policy)
-    limits = Limits(lambda: admin, clock, 1 << 20, "none", nulls=nulls)
+    limits = Limits(lambda: admin, clock, 1 << 20, "none")
     alone = [Messages(*([column] for column in row)) for row in rows]
     one_by_one = {row: limits.unsendable("out", one) for row, one in enumerate(alone)}
     together = limits.unsendable("out", Messages(*([row[place] for row in rows] for place in range(4))))
