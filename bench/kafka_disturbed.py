@@ -30,7 +30,6 @@ from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, poll_until
 from tests.broker.growth import Growth
 from tests.broker.load import PARTITIONS, Place
-from tests.broker.server import free_ports
 from tests.broker.stranger import Stranger, delete_topics, producer
 from tests.full_pipe import full_pipe
 from tests.service.scraped import Pages, Series
@@ -64,16 +63,11 @@ class _App:
         self.lines: list[str] = []
         self.good = False
 
-    def start(self, name: str, program: Sequence[str] = ()) -> subprocess.Popen[bytes]:
-        (port,) = free_ports(1)
-        self.pages[name] = Pages(port)
-        return self.deployment.start(name, listen=f"127.0.0.1:{port}", program=program)
+    def start(self, name: str, program: Sequence[str] = ()) -> None:
+        self.pages[name] = self.deployment.start_shown(name, program=program)
 
     def until_ready(self) -> None:
-        def ready() -> bool:
-            return all(page.status("/readyz") == 200 for page in self.pages.values())
-
-        assert poll_until(ready, 120.0), "not ready"
+        assert poll_until(lambda: all(map(Pages.is_ready, self.pages.values())), 120.0), "not ready"
 
     def settle(self, but: int | None = None) -> None:
         """Wait until all processes are ready, and report the slowest message of the next `_BEFORE_S`."""
@@ -101,7 +95,7 @@ class _App:
 
     def total(self, name: str) -> float:
         """The sum of a metric over all processes."""
-        return sum(_sum_of(name, page.metrics()) for page in self.pages.values())
+        return sum(page.total(name) or 0.0 for page in self.pages.values())
 
     def slowest(self, since_s: float, until_s: float, but: int | None = None) -> float:
         found = self.growth.slowest(since_s, until_s)

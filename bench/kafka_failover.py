@@ -21,12 +21,11 @@ import orjson
 import yaml
 
 from bench.machine import machine_line
-from bench.scraped import metric
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, in_thread, poll_until
 from tests.broker.load import PARTITIONS
-from tests.broker.server import free_ports
-from tests.broker.stranger import TopicPartition, consumer, producer
+from tests.broker.stranger import arrived, producer, queue, reader
+from tests.service.scraped import Pages
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.kafka.broker import KafkaBroker
@@ -52,19 +51,11 @@ class Probe:
 
     def run(self) -> None:
         """Until stopped."""
-        reader = consumer(
-            self._bootstrap,
-            "bench-probe",
-            enable_auto_commit=False,
-            isolation_level="read_committed",
-            auto_offset_reset="latest",
-        )
-        reader.assign([TopicPartition(self._topic, number) for number in range(PARTITIONS)])
+        uniques = reader(self._bootstrap, [self._topic], PARTITIONS, new=True)
         while not self.stop.is_set():
-            for message in reader.consume(1_000, 0.05):
-                if message.error() is None:
-                    self.arrivals.append((time.time(), message.timestamp()[1] / 1000))
-        reader.close()
+            for message in arrived(uniques):
+                self.arrivals.append((time.time(), message.timestamp()[1] / 1000))
+        uniques.close()
 
     def first_after(self, moment: float) -> float | None:
         """Seconds from that moment to the first arrival of a message written after it."""
@@ -84,20 +75,9 @@ def _produce(bootstrap: str, topic: str, count: int, seed: int, stop: threading.
             break
         if rate:
             time.sleep(max(0.0, start + number / rate - time.monotonic()))
-        while True:
-            try:
-                writer.produce(topic, orjson.dumps(post), partition=number % PARTITIONS)
-                break
-            except BufferError:
-                writer.poll(0.05)
+        queue(writer, topic, orjson.dumps(post), partition=number % PARTITIONS)
         writer.poll(0)
     writer.flush(120)
-
-
-def _lag_blocks(port: int) -> float:
-    """How far the index behind that port is behind the log; infinite while it does not say."""
-    lag = metric(port, "twinsieve_index_lag_blocks")
-    return math.inf if lag is None else lag
 
 
 class Failover:
@@ -107,8 +87,7 @@ class Failover:
         self._bootstrap = bootstrap
         self._app = "failover"
         self._number = 0
-        self.port = 0
-        self._ports: dict[str, int] = {}
+        self.pages: dict[str, Pages] = {}
         self.deployment = Deployment(bootstrap, self._app)
         settings = self.deployment.settings
         settings["near"] = {"window": {"messages": kept, "age": "none"}, "segment": segment}
@@ -145,9 +124,7 @@ class Failover:
         """A new index process; its name."""
         self._number += 1
         tag = f"~{self._number}"
-        self.port = free_ports(1)[0]
-        self.deployment.start(slot, "index", tag, f"127.0.0.1:{self.port}")
-        self._ports[slot + tag] = self.port
+        self.pages[slot + tag] = self.deployment.start_shown(slot, "index", tag)
         return slot + tag
 
     def judging(self) -> str:
@@ -155,8 +132,8 @@ class Failover:
         found: list[str] = []
 
         def one() -> bool:
-            alive = [name for name in self._ports if self.deployment.processes[name].poll() is None]
-            found[:] = [name for name in alive if metric(self._ports[name], "twinsieve_index_live") == 1.0]
+            alive = [name for name in self.pages if self.deployment.processes[name].poll() is None]
+            found[:] = [name for name in alive if self.pages[name].total("index_live") == 1.0]
             return len(found) == 1
 
         if not poll_until(one, _LIMIT_S):
@@ -166,6 +143,11 @@ class Failover:
     def newest(self) -> str:
         """Name of the index process started last."""
         return list(self.deployment.processes)[-1]
+
+    def lag_blocks(self) -> float:
+        """How far that one is behind the log; infinite while it does not say."""
+        lag = self.pages[self.newest()].total("index_lag_blocks")
+        return math.inf if lag is None else lag
 
     def log_end(self) -> int:
         """Blocks in the log."""
@@ -229,7 +211,7 @@ def _measure(failover: Failover, probe: Probe, times: int) -> None:
             if name == "warm standby":
                 standby = failover.start_index("j" if live.startswith("i") else "i")
                 start = time.monotonic()
-                if not poll_until(lambda: _lag_blocks(failover.port) < _WARM_BLOCKS, _LIMIT_S):
+                if not poll_until(lambda: failover.lag_blocks() < _WARM_BLOCKS, _LIMIT_S):
                     raise SystemExit(f"{standby} does not get warm; logs: {failover.deployment.folder}")
                 print(f"  a standby is warm {time.monotonic() - start:.1f} s after its start", flush=True)
                 time.sleep(_TAKE_PART_S)

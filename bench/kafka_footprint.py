@@ -19,7 +19,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from itertools import islice
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from tests.broker.cluster import Cluster
 from tests.broker.deployment import poll_until
 from tests.broker.load import PARTITIONS
 from tests.broker.server import free_ports
+from tests.service.scraped import Pages
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.settings.load import load_settings
@@ -40,20 +40,6 @@ _LIMIT_S = 600.0
 _SEED = 1
 _QUICK_START = Path(__file__).resolve().parents[1] / "config" / "kafka.yaml"
 _PROGRAM = [sys.executable, "-m", "twinsieve"]
-
-
-def _page(port: int, path: str) -> str:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
-            return str(answer.read().decode())
-    except OSError:
-        return ""
-
-
-def _in_window(port: int) -> int:
-    """Number of kept messages in the near window."""
-    found = re.search(r"^twinsieve_window_messages ([\d.e+]+)$", _page(port, "/metrics"), re.MULTILINE)
-    return int(float(found[1])) if found else 0
 
 
 def _log_bytes(bootstrap: str) -> int:
@@ -93,10 +79,11 @@ def _measure(window: int) -> None:
         subprocess.run([*_PROGRAM, "topics", "create", *words], check=True, stdout=subprocess.DEVNULL)
         process = subprocess.Popen([*_PROGRAM, "run", *words], stderr=subprocess.DEVNULL)
         try:
-            poll_until(lambda: _page(port, "/readyz").startswith("ok"), _LIMIT_S)
+            pages = Pages(port)
+            poll_until(pages.is_ready, _LIMIT_S)
             print(f"waits for the first message: {_shown(process.pid)}", flush=True)
             posts, sent, cpu_s = generate(sys.maxsize, _SEED), 0, 0.0
-            while (held := _in_window(port)) < window:
+            while (held := int(pages.total("window_messages") or 0)) < window:
                 if process.poll() is not None:
                     raise SystemExit(f"run ended with exit code {process.returncode}")
                 before_s = cpu_seconds(process.pid)

@@ -12,26 +12,16 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-import urllib.request
 from pathlib import Path
 
 from bench.machine import cpu_seconds, machine_line, machine_time
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
 from tests.broker.load import Load
-from tests.broker.server import free_ports
+from tests.service.scraped import Pages
 
 _LIMIT_S = 180.0
 _GATHERS_MS = 250
-
-
-def is_ready(port: int) -> bool:
-    """Whether the process behind that port says that it is ready."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5):
-            return True
-    except OSError:
-        return False
 
 
 def main() -> None:
@@ -57,7 +47,6 @@ def main() -> None:
             program=program,
         )
         watcher = Watcher(cluster.bootstrap, deployment.outputs, options.partitions, gathers_ms=_GATHERS_MS)
-        ports = dict(zip("ab", free_ports(2), strict=True))
 
         def load(seconds: float, seed: int) -> Load:
             count = int(seconds * options.rate)
@@ -69,10 +58,9 @@ def main() -> None:
         try:
             deployment.create_topics()
             began_s = time.monotonic()
-            pids = {
-                name: deployment.start(name, listen=f"127.0.0.1:{port}").pid for name, port in ports.items()
-            }
-            assert poll_until(lambda: all(map(is_ready, ports.values())), _LIMIT_S), "not ready"
+            pages = [deployment.start_shown(name) for name in "ab"]
+            pids = {name: process.pid for name, process in deployment.processes.items()}
+            assert poll_until(lambda: all(map(Pages.is_ready, pages)), _LIMIT_S), "not ready"
             ready_s = time.monotonic() - began_s
             in_thread(watcher.run)
             warm, counted, last = load(options.skip, 2), load(options.seconds, 3), load(20.0, 4)

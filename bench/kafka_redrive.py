@@ -34,7 +34,7 @@ from bench.machine import machine_line
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, in_thread, poll_until
 from tests.broker.load import PARTITIONS
-from tests.broker.stranger import Consumer, Message, TopicPartition, consumer, producer
+from tests.broker.stranger import Message, arrived, producer, queue, reader
 from twinsieve.pipeline.tools.generate.stream import generate
 
 _READY = 400
@@ -156,12 +156,7 @@ class _Redriven:
     def _write(self, values: Iterator[bytes]) -> None:
         writer = producer(self._bootstrap, enable_idempotence=True, linger_ms=5)
         for value in values:
-            while True:
-                try:
-                    writer.produce(self._in, value, b"%d" % self._sent, self._sent % PARTITIONS)
-                    break
-                except BufferError:
-                    writer.poll(0.1)
+            queue(writer, self._in, value, b"%d" % self._sent, partition=self._sent % PARTITIONS)
             self._sent += 1
             writer.poll(0)
         assert writer.flush(60) == 0
@@ -302,38 +297,24 @@ class _Watch:
 
     def run(self) -> None:
         """Until stopped."""
-        reader = _reader(self.bootstrap)
-        reader.assign([TopicPartition(name, n, 0) for name in self.topics for n in range(PARTITIONS)])
+        outputs = reader(self.bootstrap, self.topics, PARTITIONS)
         while not self.stop.is_set():
-            for message in reader.consume(1, 0.1) + reader.consume(5_000, 0):
-                if message.error():
-                    continue
+            for message in arrived(outputs):
                 self.counts[message.topic()] += 1
                 if message.topic() != self.topics[-1] and message.key() not in self.ended:
                     self.ended.add(message.key())
                     self.redriven += _READY <= int(message.key()) < self.most
-        reader.close()
-
-
-def _reader(bootstrap: str) -> Consumer:
-    return consumer(
-        bootstrap,
-        "bench-redrive",
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        isolation_level="read_committed",
-    )
+        outputs.close()
 
 
 def _read_all(bootstrap: str, topic: str) -> list[Message]:
     """All committed messages of a topic."""
-    reader, found = _reader(bootstrap), []
-    parts = [TopicPartition(topic, number, 0) for number in range(PARTITIONS)]
-    ends = {part.partition: reader.get_watermark_offsets(part, 30.0)[1] for part in parts}
-    reader.assign(parts)
-    while any(at.offset < ends[at.partition] for at in reader.position(parts)):
-        found += [message for message in reader.consume(10_000, 1.0) if not message.error()]
-    reader.close()
+    reads, found = reader(bootstrap, [topic], PARTITIONS), []
+    parts = reads.assignment()
+    ends = {part.partition: reads.get_watermark_offsets(part, 30.0)[1] for part in parts}
+    while any(at.offset < ends[at.partition] for at in reads.position(parts)):
+        found += arrived(reads)
+    reads.close()
     return found
 
 

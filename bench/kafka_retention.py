@@ -20,7 +20,6 @@ import signal
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -28,9 +27,9 @@ from bench.machine import machine_line
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, Findings, Watcher, in_thread, judge, poll_until
 from tests.broker.load import PARTITIONS, Load, Place
-from tests.broker.server import free_ports
 from tests.broker.soak import Soak
 from tests.broker.stranger import AdminClient, KafkaException, TopicPartition, admin, consumer
+from tests.service.scraped import Pages
 
 _SETTLE_S = 240.0
 _KEPT_S = 120.0
@@ -120,24 +119,17 @@ class ClusterSoak(Soak):
         for slot in ("a", "b"):
             for name in self._living(slot):
                 self._deployment.kill(name)
-        addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
-        for slot, address in zip(("a", "b"), addresses, strict=True):
-            self._deployment.start(slot, role="worker", listen=address)
+        workers = [self._deployment.start_shown(slot, "worker") for slot in ("a", "b")]
         self.done.append((time.monotonic(), "index_away"))
         time.sleep(seconds)
         self._deployment.start("index", role="index")
-        for address in addresses:
-            self._wait_for_worker(address)
+        for worker in workers:
+            self._wait_for_worker(worker)
 
-    def _wait_for_worker(self, address: str) -> None:
+    def _wait_for_worker(self, worker: Pages) -> None:
         def caught_up() -> bool:
-            with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as page:
-                found = page.read().decode()
-            lags = [
-                float(each)
-                for each in re.findall(r"^twinsieve_lag_messages\{.*\} (\S+)$", found, re.MULTILINE)
-            ]
-            return bool(lags) and sum(lags) < _LOOK_S * self._rate
+            lag = worker.total("lag_messages")
+            return lag is not None and lag < _LOOK_S * self._rate
 
         poll_until(caught_up, _SETTLE_S)
 

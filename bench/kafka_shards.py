@@ -38,11 +38,10 @@ import orjson
 
 from bench.kafka_throughput import progress
 from bench.machine import cpu_seconds, machine_line, memory_mib
-from bench.scraped import metric
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
 from tests.broker.load import Load
-from tests.broker.server import free_ports
+from tests.service.scraped import Pages
 from tests.twins import batch_of
 from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.operate.topic_checks import create
@@ -85,7 +84,7 @@ class App:
         self.bootstrap = bootstrap
         self.segments = segments
         self.sent = 0
-        self.ports: dict[str, int] = {}
+        self.pages: dict[str, Pages] = {}
         segment = kept // segments
         window = kept + (segment if segments > 1 else 0)
         self.deployment = Deployment(bootstrap, name, snapshot_every="1h")
@@ -97,8 +96,7 @@ class App:
 
     def start(self, member: str, role: str) -> None:
         """Start a process, again in its place if it has ended."""
-        (self.ports[member],) = free_ports(1)
-        self.deployment.start(member, role, listen=f"127.0.0.1:{self.ports[member]}")
+        self.pages[member] = self.deployment.start_shown(member, role)
 
     def run(self, *, shards: bool, replicas: int = 1) -> None:
         """Start index and worker, with shards if wanted, and wait until they work."""
@@ -110,7 +108,7 @@ class App:
         self.start("worker", "worker")
         for member in _SHARDS if shards else ():
             self.start(member, "shard")
-        _wait(lambda: metric(self.ports["index"], "twinsieve_index_live") == 1.0, "no index judges")
+        _wait(lambda: self.pages["index"].total("index_live") == 1.0, "no index judges")
         if shards and self.kept():
             self.post(200)
             _wait(self.is_answered, "shards do not answer for all segments")
@@ -118,7 +116,7 @@ class App:
     def is_answered(self) -> bool:
         """Whether shards answer for every full segment, as the index sees it."""
         time.sleep(0.5)
-        return metric(self.ports["index"], "twinsieve_index_unanswered_segments") == 0.0
+        return self.pages["index"].total("index_unanswered_segments") == 0.0
 
     def end(self) -> None:
         """Stop all processes and wait for their ends."""
@@ -139,7 +137,7 @@ class App:
 
     def kept(self) -> float:
         """Messages in the near window."""
-        return metric(self.ports["index"], "twinsieve_window_messages") or 0.0
+        return self.pages["index"].total("window_messages") or 0.0
 
     def fill(self) -> None:
         """Post until all segments are full, and the open one is half full."""
@@ -173,8 +171,8 @@ class App:
 
     def answer_bytes(self) -> float:
         """Bytes of all answers of the shards that run."""
-        shards = [port for name, port in self.ports.items() if name in _SHARDS]
-        return sum(metric(port, "twinsieve_shard_answered_bytes_total") or 0.0 for port in shards)
+        shards = [pages for name, pages in self.pages.items() if name in _SHARDS]
+        return sum(pages.total("shard_answered_bytes_total") or 0.0 for pages in shards)
 
 
 def _wait(true: Callable[[], bool], otherwise: str) -> None:
@@ -211,8 +209,8 @@ def cost(bootstrap: str, options: argparse.Namespace) -> None:
             before = app.answer_bytes()
             shared.append(app.cost(options.messages, rate))
             answers = (app.answer_bytes() - before) / options.messages
-            left = metric(app.ports["index"], "twinsieve_index_left_rows_total")
-            taken = metric(app.ports["index"], "twinsieve_index_answered_rows_total")
+            left = app.pages["index"].total("index_left_rows_total")
+            taken = app.pages["index"].total("index_answered_rows_total")
             app.end()
             ratios.append(sum(shared[-1].cpu.values()) / sum(alone[-1].cpu.values()))
             print(
@@ -290,7 +288,7 @@ def pauses(bootstrap: str, options: argparse.Namespace) -> None:
         for member in _SHARDS:
             leave(member)
             app.start(member, "shard")
-            _wait(lambda at=member: metric(app.ports[at], "twinsieve_shard_segments") is not None, member)  # type: ignore[misc]
+            _wait(lambda at=member: app.pages[at].total("shard_segments") is not None, member)  # type: ignore[misc]
             time.sleep(5.0)
 
     def frozen() -> None:
@@ -379,8 +377,8 @@ def _verdicts(bootstrap: str, options: argparse.Namespace, posts: Path) -> int:
             progress(bootstrap, f"{name}.workers", f"{name}.in", low + len(those), _LIMIT_S)
         in_thread(watcher.run)
         _wait(lambda: len(watcher.seen) >= len(lines), "not all came out")
-        left = metric(app.ports["index"], "twinsieve_index_left_rows_total")
-        taken = metric(app.ports["index"], "twinsieve_index_answered_rows_total")
+        left = app.pages["index"].total("index_left_rows_total")
+        taken = app.pages["index"].total("index_answered_rows_total")
         watcher.stop.set()
     finally:
         app.deployment.close(keep_logs=options.keep_logs)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bench.machine import MachineTime, cpu_seconds, machine_line, machine_time, memory_mib
 from tests.broker.cluster import Cluster
@@ -43,23 +43,13 @@ class Progress(NamedTuple):
     machine: MachineTime
 
 
-def throughput(
-    messages: int,
-    posts: Path | None,
-    limit_s: float,
-    source: Mapping[str, Any] | None = None,
-    write: Callable[[bytes], bytes] = bytes,
-    program: Sequence[str] = (),
-) -> Throughput:
-    """One run. source: settings of the input; write: makes the message of a post in JSON
-
-    program: command line of a twinsieve that is not this one
-    """
+def throughput(messages: int, posts: Path | None, limit_s: float, program: Sequence[str] = ()) -> Throughput:
+    """One run. program: command line of a twinsieve that is not this one"""
     with Cluster().start() as cluster:
         app = "bench"
-        deployment = Deployment(cluster.bootstrap, app, source=source)
+        deployment = Deployment(cluster.bootstrap, app)
         deployment.create_topics()
-        load = Load(cluster.bootstrap, f"{app}.in", messages, posts=posts, write=write)
+        load = Load(cluster.bootstrap, f"{app}.in", messages, posts=posts)
         load.run()
         watcher = Watcher(cluster.bootstrap, deployment.outputs)
         try:

@@ -22,7 +22,7 @@ import orjson
 
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
-from tests.broker.stranger import TopicPartition, consumer, producer
+from tests.broker.stranger import arrived, producer, reader
 from twinsieve import Sieve
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.kafka.broker import KafkaBroker
@@ -86,18 +86,15 @@ def on_kafka(rows: list[bytes], folder: Path, bootstrap: str, app: str) -> list[
 
 
 def _out(bootstrap: str, app: str, rows: int) -> list[bytes]:
-    reader = consumer(
-        bootstrap, "bench-one-answer", auto_offset_reset="earliest", isolation_level="read_committed"
-    )
-    reader.assign([TopicPartition(f"{app}.{end}", 0, 0) for end in ("out", "dup", "dead")])
+    outputs = reader(bootstrap, [f"{app}.{end}" for end in ("out", "dup", "dead")])
     kept, others, deadline = [], 0, time.monotonic() + _LIMIT_S
     while len(kept) + others < rows and time.monotonic() < deadline:
-        for message in reader.consume(10_000, 1.0):
-            if message.error() is None and message.topic() == f"{app}.out":
+        for message in arrived(outputs):
+            if message.topic() == f"{app}.out":
                 kept.append(message.value())
-            elif message.error() is None:
+            else:
                 others += 1
-    reader.close()
+    outputs.close()
     if len(kept) + others != rows:
         raise SystemExit(f"{len(kept) + others:,} of {rows:,} rows came out")
     return kept

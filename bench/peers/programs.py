@@ -26,7 +26,7 @@ from bench.peers.installation import Installation
 from tests import debian
 from tests.broker.deployment import Deployment
 from tests.broker.load import PARTITIONS
-from tests.broker.stranger import Consumer, Producer, TopicPartition, consumer, producer
+from tests.broker.stranger import Consumer, Producer, producer, queue, reader
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -86,16 +86,7 @@ def medians(runs: list[_Result]) -> _Result:
 
 def reader_of(bootstrap: str, topic: str) -> Consumer:
     """A consumer of the committed messages of a topic, from its beginning, without delay."""
-    reader = consumer(
-        bootstrap,
-        "peers-reader",
-        auto_offset_reset="earliest",
-        isolation_level="read_committed",
-        enable_auto_commit=False,
-        fetch_wait_max_ms=5,
-    )
-    reader.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
-    return reader
+    return reader(bootstrap, [topic], PARTITIONS, fetch_wait_max_ms=5)
 
 
 def make_topic(bootstrap: str, topic: str) -> None:
@@ -108,13 +99,8 @@ def make_topic(bootstrap: str, topic: str) -> None:
 def send(writer: Producer, topic: str, post: dict[str, Any]) -> bytes:
     """Give a post to a producer. returns: the digest of its text"""
     digest = blake2b(post["text"].encode(), digest_size=16).digest()
-    while True:
-        try:
-            writer.produce(topic, orjson.dumps(post), digest, partition=digest[0] % PARTITIONS)
-        except BufferError:
-            writer.poll(0.1)
-        else:
-            return digest
+    queue(writer, topic, orjson.dumps(post), digest, partition=digest[0] % PARTITIONS)
+    return digest
 
 
 def fill(bootstrap: str, topic: str, posts: Iterable[dict[str, Any]]) -> list[bytes]:

@@ -10,6 +10,7 @@ from bench.kafka_throughput import progress
 from bench.peers.installation import Installation
 from bench.peers.programs import NAMES, OWN, Program, fill, in_turn, make_topic, program, reader_of
 from tests.broker.cluster import Cluster
+from tests.broker.stranger import arrived
 from twinsieve.pipeline.tools.generate.stream import generate
 
 _INPUT = "peers.in"
@@ -76,8 +77,7 @@ def _count(bootstrap: str, topic: str) -> int:
     consumer = reader_of(bootstrap, topic)
     count, quiet_s = 0, time.monotonic() + 5.0
     while time.monotonic() < quiet_s:
-        messages = [message for message in consumer.consume(10_000, 0.5) if not message.error()]
-        if messages:
+        if messages := arrived(consumer):
             count, quiet_s = count + len(messages), time.monotonic() + 3.0
     consumer.close()
     return count

@@ -6,7 +6,6 @@ Every process is the command itself; the harness only starts, kills, freezes and
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -21,15 +20,16 @@ from typing import Any
 
 import yaml
 
-from tests.broker.load import PARTITIONS, Load, Place
-from tests.broker.stranger import TopicPartition, consumer, limit_topics
+from tests.broker.load import PARTITIONS, Load, Place, place_in
+from tests.broker.server import free_ports
+from tests.broker.stranger import arrived, limit_topics, reader
+from tests.service.scraped import Pages
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.settings.model import KafkaSettings, Settings
 
 _ROOT = Path(__file__).resolve().parents[2]
-_ORIGIN = re.compile(rb".*\[(\d+)\]@(\d+)")
 
 
 class Deployment:
@@ -122,6 +122,14 @@ class Deployment:
             command += ["--set", pair]
         return self._spawn(member + tag, command)
 
+    def start_shown(
+        self, member: str, role: str = "both", tag: str = "", program: Sequence[str] = ()
+    ) -> Pages:
+        """Start a process that shows pages. Arguments: as of `start`"""
+        (port,) = free_ports(1)
+        self.start(member, role, tag, f"127.0.0.1:{port}", program)
+        return Pages(port)
+
     def redrive(self, member: str) -> subprocess.Popen[bytes]:
         """Start `twinsieve redrive` under this member name."""
         return self._spawn(member, [*self._program, "redrive", "-c", str(self.file), "--member", member])
@@ -198,12 +206,10 @@ class Watcher:
 
     def run(self) -> None:
         """Until stopped."""
-        outputs = consumer(
+        outputs = reader(
             self.bootstrap,
-            "bench-watcher",
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            isolation_level="read_committed",
+            self.topics,
+            self.partitions,
             fetch_wait_max_ms=max(5, self.gathers_ms),
             fetch_min_bytes=1 << 20 if self.gathers_ms else 1,
             fetch_queue_backoff_ms=5,
@@ -211,21 +217,14 @@ class Watcher:
             reconnect_backoff_max_ms=100,
             retry_backoff_max_ms=100,
         )
-        parts = [
-            TopicPartition(topic, number, 0) for topic in self.topics for number in range(self.partitions)
-        ]
-        outputs.assign(parts)
         last: dict[tuple[str, int], int] = {}
         before = None
         while not self.stop.is_set():
-            for message in outputs.consume(1, 0.1) + outputs.consume(5_000, 0):
-                if message.error():
-                    continue
+            for message in arrived(outputs):
                 now = time.monotonic()
                 headers = dict(message.headers() or ())
-                place = _place(headers["twinsieve-origin"])
-                assert place is not None
-                leader = _place(headers.get("twinsieve-leader"))
+                place = place_in(headers["twinsieve-origin"])
+                leader = place_in(headers["twinsieve-leader"]) if "twinsieve-leader" in headers else None
                 self.seen.setdefault(place, []).append(Seen(message.topic(), place, now, leader))
                 row = message.topic(), place[0]
                 self.disorder += last.get(row, -1) > place[1]
@@ -234,11 +233,6 @@ class Watcher:
                     self.longest_gap_s = max(self.longest_gap_s, now - before)
                 before = now
         outputs.close()
-
-
-def _place(header: bytes | None) -> Place | None:
-    match = _ORIGIN.fullmatch(header) if header else None
-    return (int(match[1]), int(match[2])) if match else None
 
 
 @dataclass(frozen=True)

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
-import uuid
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
+from tests.broker.load import Place, place_in
 from tests.broker.stranger import (
     KafkaError,
     KafkaException,
     Message,
     TopicPartition,
     add_partitions,
-    consumer,
+    arrived,
     producer,
+    reader,
 )
 from twinsieve.pipeline.tools.generate.stream import generate
 
-_ORIGIN = re.compile(rb".*\[(\d+)\]@(\d+)")
 _PAUSE_S = 0.02
 _FRESH = {"topic_metadata_refresh_interval_ms": 500}
-Place = tuple[int, int]
-"""Partition and offset of an input message."""
 
 
 class Growth:
@@ -122,14 +119,7 @@ class Growth:
         assert posts.flush(60) == 0
 
     def _watch(self) -> None:
-        outputs = consumer(
-            self._bootstrap,
-            f"watch-{uuid.uuid4().hex}",
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            isolation_level="read_committed",
-            **_FRESH,
-        )
+        outputs = reader(self._bootstrap, **_FRESH)
         reached: dict[tuple[str, int], int] = {}
         newest: dict[tuple[str, int, int], int] = {}
 
@@ -140,14 +130,10 @@ class Growth:
 
         outputs.subscribe(list(self._outputs), on_assign=assign)
         while not self._watched.is_set():
-            for message in outputs.consume(1_000, 0.1):
-                if message.error():
-                    continue
+            for message in arrived(outputs):
                 topic, partition, now_s = message.topic(), message.partition(), time.monotonic()
                 reached[topic, partition] = message.offset() + 1
-                match = _ORIGIN.fullmatch(dict(message.headers() or ())["twinsieve-origin"])
-                assert match is not None
-                place = int(match[1]), int(match[2])
+                place = place_in(dict(message.headers() or ())["twinsieve-origin"])
                 self.extra += place in self.seen_s
                 self.seen_s.setdefault(place, now_s)
                 lane = topic, partition, place[0]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
@@ -18,16 +19,30 @@ from tests.broker.stranger import (
     Message,
     Producer,
     TopicPartition,
+    arrived,
     consumer,
     producer,
+    queue,
 )
 from twinsieve.pipeline.tools.generate.stream import generate
 
 PARTITIONS = 4
 _LOOK_S = 20.0
 _ANSWER_S = 30.0
+_ORIGIN = re.compile(rb".*\[(\d+)\]@(\d+)")
 Place = tuple[int, int]
 """Partition and offset of an input message."""
+
+
+def place_in(header: bytes) -> Place:
+    """The place that a header names.
+
+    >>> place_in(b"posts[3]@17")
+    (3, 17)
+    """
+    match = _ORIGIN.fullmatch(header)
+    assert match is not None, header
+    return int(match[1]), int(match[2])
 
 
 @dataclass
@@ -36,7 +51,6 @@ class Load:
 
     posts: a file of real ones, gzipped JSON lines, from its beginning again where it ends; else generated
     partitions: number of partitions of the input, which get the messages in turn
-    write: makes the message of a post in JSON
     """
 
     bootstrap: str
@@ -46,7 +60,6 @@ class Load:
     seed: int = 1
     posts: Path | None = None
     partitions: int = PARTITIONS
-    write: Callable[[bytes], bytes] = bytes
     sent_s: dict[Place, float] = field(default_factory=dict)
     failed: int = 0
     _unplaced_s: dict[bytes, float] = field(default_factory=dict)
@@ -87,18 +100,10 @@ class Load:
         while self._unplaced_s and time.monotonic() < deadline_s:
             self._find_unplaced()
 
-    @property
-    def what(self) -> str:
-        """What is written, in words."""
-        return "generated posts" if self.posts is None else f"posts of {self.posts.name}"
-
     def _values(self) -> Iterator[bytes]:
         if self.posts is None:
-            values: Iterable[bytes] = map(orjson.dumps, generate(self.messages, self.seed))
-        else:
-            lines = gzip.decompress(self.posts.read_bytes()).splitlines()
-            values = islice(cycle(lines), self.messages)
-        return map(self.write, values)
+            return map(orjson.dumps, generate(self.messages, self.seed))
+        return islice(cycle(gzip.decompress(self.posts.read_bytes()).splitlines()), self.messages)
 
     def _send(self, sends: Producer, number: int, value: bytes) -> None:
         at, key = time.monotonic(), b"%d" % number
@@ -111,12 +116,7 @@ class Load:
             else:
                 self.sent_s[message.partition(), message.offset()] = at
 
-        while True:
-            try:
-                sends.produce(self.topic, value, key, partition=number % self.partitions, on_delivery=told)
-                return
-            except BufferError:
-                sends.poll(0.1)
+        queue(sends, self.topic, value, key, partition=number % self.partitions, on_delivery=told)
 
     def _find_unplaced(self) -> None:
         """Places of messages whose first acknowledgement went down with a leader: the next one has them
@@ -130,9 +130,7 @@ class Load:
             looks.assign([TopicPartition(self.topic, number, offset)])
             deadline_s = time.monotonic() + _ANSWER_S
             while offset < end and time.monotonic() < deadline_s:
-                for message in looks.consume(min(5_000, end - offset), 1.0):
-                    if message.error():
-                        continue
+                for message in arrived(looks):
                     offset = message.offset() + 1
                     at = self._unplaced_s.pop(message.key(), None)
                     if at is not None:

@@ -6,10 +6,12 @@ No other file of the tests and benchmarks imports them (`tests/house`).
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import (
+    OFFSET_END,
     Consumer,
     ConsumerGroupTopicPartitions,
     KafkaError,
@@ -46,6 +48,43 @@ def transaction(bootstrap: str, transactional_id: str, **options: object) -> Pro
 def consumer(bootstrap: str, group: str, **options: object) -> Consumer:
     """A consumer. options: as of `producer`"""
     return Consumer(_options(bootstrap, {"group_id": group, **options}))
+
+
+def reader(
+    bootstrap: str, topics: Sequence[str] = (), partitions: int = 1, *, new: bool = False, **options: object
+) -> Consumer:
+    """A consumer of the committed messages of these topics, in a group of its own; it commits nothing.
+
+    partitions: of each topic; new: only what comes from now on; options: as of `producer`
+    """
+    made = consumer(
+        bootstrap,
+        f"reader-{uuid.uuid4().hex}",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
+        **options,
+    )
+    if topics:
+        begin = OFFSET_END if new else 0
+        made.assign([TopicPartition(topic, n, begin) for topic in topics for n in range(partitions)])
+    return made
+
+
+def arrived(reads: Consumer) -> list[Message]:
+    """Messages that have come, without errors; waits a tenth of a second for the first one."""
+    came = reads.consume(1, 0.1) + reads.consume(5_000, 0)
+    return [message for message in came if message.error() is None]
+
+
+def queue(writes: Producer, topic: str, value: bytes, key: bytes | None = None, **more: Any) -> None:
+    """Give a message to a producer, once it has room for one. more: arguments of its `produce`"""
+    while True:
+        try:
+            writes.produce(topic, value, key, **more)
+            return
+        except BufferError:
+            writes.poll(0.1)
 
 
 def admin(bootstrap: str) -> AdminClient:

@@ -8,7 +8,7 @@ of one process without shards.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -24,7 +24,6 @@ from twinsieve.pipeline.broker.records import (
     BrokerError,
     FatalError,
     Header,
-    Messages,
     Partition,
 )
 from twinsieve.pipeline.index.segment_answers import Unused
@@ -238,13 +237,6 @@ class App:
             for number, log in enumerate(logs)
             for _, entry in log.visible()
         ]
-
-    def write_answers(self, records: Iterable[tuple[Partition, bytes]]) -> None:
-        """Somebody writes to the topic of the answers."""
-        for partition, value in records:
-            messages = Messages()
-            messages.add(None, value)
-            self.world.cluster.write(partition, messages)
 
     def out(self) -> dict[str, list[Came]]:
         """What came out, in its order."""

@@ -25,7 +25,6 @@ _NOTHING = SieveStats(0, 0, 10, None, None, 0)
 _DAY = ("--set", "near.window.age=24h", "--set", "exact.window.age=24h")
 _TEXT = "Der Markt am Hafen bleibt am Samstag wegen des Sturms geschlossen"
 _OTHER = "Niemand wusste gestern, warum die alte Fähre so lange am Steg lag"
-_HOUR = 3_600_000
 _START = 1_583_020_800_000
 
 

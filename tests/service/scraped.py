@@ -63,9 +63,17 @@ class Pages:
     def status(self, path: str) -> int:
         return self.page(path)[0]
 
+    def is_ready(self) -> bool:
+        return self.status("/readyz") == 200
+
     def metrics(self) -> dict[str, Series]:
         """Values by name (without the program's) and the values of the labels."""
         return series(text_string_to_metric_families(self.page("/metrics")[1]))
+
+    def total(self, name: str) -> float | None:
+        """Sum of the series of a metric; None while the process does not say, or has none."""
+        found = self.metrics().get(name)
+        return None if found is None else sum(found.values())
 
 
 class Scraped(Pages):
