@@ -57,25 +57,55 @@ def settings_for(bootstrap: str, folder: Path, **source: object) -> Settings:
     return Settings.model_validate(written_settings(bootstrap, folder, **source))
 
 
-class Service:
-    """All topics of these settings, and one process in a thread."""
+class Process:
+    """One process in a thread; what it raised is kept.
 
-    def __init__(self, settings: Settings) -> None:
+    connect: makes its broker; options: further arguments of `run_service`
+    """
+
+    def __init__(
+        self, settings: Settings, connect: Callable[[Settings], Broker] = connect_by_settings, **options: Any
+    ) -> None:
         self.settings = settings
         self.error: Exception | None = None
-        self.broker: Broker = KafkaBroker(settings.kafka)
-        self._reader = self.broker.reader()
+        self._connect = connect
+        self._options = options
         self._stop = threading.Event()
-        admin = self.broker.admin()
-        admin.create_topic(NewTopic(settings.input.topics[0], 1, 1, {"max.message.bytes": str(LARGE)}))
-        create(settings, admin)
         self._thread = threading.Thread()
 
     def _run(self) -> None:
         try:
-            run_service(self.settings, connect_by_settings, member="one", stop=self._stop)
+            run_service(self.settings, self._connect, stop=self._stop, **self._options)
         except Exception as error:  # noqa: BLE001 - the test in the other thread fails with it
             self.error = error
+
+    def start(self) -> None:
+        """It begins; another one may have been stopped before."""
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait for its end."""
+        self._thread.join(DEADLINE_S)
+        assert not self._thread.is_alive(), "the process does not stop"
+
+    def stop(self) -> None:
+        """As SIGTERM."""
+        self._stop.set()
+        self.join()
+
+
+class Service(Process):
+    """All topics of these settings, and one process in a thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings, member="one")
+        self.broker: Broker = KafkaBroker(settings.kafka)
+        self._reader = self.broker.reader()
+        admin = self.broker.admin()
+        admin.create_topic(NewTopic(settings.input.topics[0], 1, 1, {"max.message.bytes": str(LARGE)}))
+        create(settings, admin)
 
     def produce(self, *rows: Row, topic: str = "", timestamp_ms: int = 0) -> None:
         """Write to partition 0 of the input, or of `topic`; with timestamp 0 now, with -1 without any."""
@@ -97,18 +127,6 @@ class Service:
         delete_topics(self.settings.kafka.bootstrap, name)
         until(lambda: admin.topics([name])[name] is None)
         until_done(lambda: admin.create_topic(NewTopic(name, 1)))
-
-    def start(self) -> None:
-        """A process begins; another one may have been stopped before."""
-        self._stop.clear()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """As SIGTERM."""
-        self._stop.set()
-        self._thread.join(DEADLINE_S)
-        assert not self._thread.is_alive(), "the service does not stop"
 
     def end(self) -> None:
         """Stop and disconnect."""

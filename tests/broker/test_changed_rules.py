@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import logging
-import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.broker.services import POSTS, Service, settings_for, wait_for
+from tests.broker.services import POSTS, Process, Service, settings_for, wait_for
 from tests.broker.worlds import until
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
-from twinsieve.pipeline.service.run import run_service
 from twinsieve.pipeline.settings.model import LimitSettings, NearSettings
 
 
@@ -27,7 +24,6 @@ def test_rules_change_under_an_app_and_back_and_each_change_is_logged_once(
     limits = LimitSettings.model_validate({"longest": 9})
     newer = older.model_copy(update={"near": near_with(older.near, limits=limits, words_file=str(words))})
     service = Service(older)
-    stop = threading.Event()
 
     def emitted(copies: int) -> None:
         """All posts came out once, and each further copy of them was dropped."""
@@ -47,9 +43,7 @@ def test_rules_change_under_an_app_and_back_and_each_change_is_logged_once(
         service.post(*POSTS)
         emitted(1)
         assert logged() == 1
-        standby = threading.Thread(
-            target=run_service, args=(older, connect_by_settings), kwargs={"member": "two", "stop": stop}
-        )
+        standby = Process(older, member="two")
         standby.start()
         with closing(service.broker.admin()) as admin:
             until(lambda: len(admin.members(Names(older.app).index)) == 2)
@@ -60,9 +54,8 @@ def test_rules_change_under_an_app_and_back_and_each_change_is_logged_once(
         service.post(*POSTS)
         emitted(3)
         assert logged() == 2
-        stop.set()
-        standby.join(60)
-        assert not standby.is_alive()
+        standby.stop()
+        assert standby.error is None
     service.end()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,17 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.broker.server import free_ports
-from tests.broker.services import settings_for, value_of
+from tests.broker.services import Process, settings_for, value_of
 from tests.broker.stranger import delete_topics, produce
-from tests.broker.worlds import DEADLINE_S, read_all, until, until_done
+from tests.broker.worlds import read_all, until, until_done
 from tests.service.scraped import Pages, Series
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import AbortableError, Partition
-from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
 from twinsieve.pipeline.operate.status import status_of
 from twinsieve.pipeline.operate.topic_checks import create
-from twinsieve.pipeline.service.run import SystemClock, run_service
+from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import HttpSettings, Settings
 
 _TOO_LARGE = 48 << 20
@@ -32,26 +30,13 @@ class Member(Pages):
     def __init__(self, settings: Settings, name: str, role: str = "both") -> None:
         (port,) = free_ports(1)
         super().__init__(port)
-        self.stop = threading.Event()
-        self.error: Exception | None = None
         http = HttpSettings.model_validate({"listen": f"127.0.0.1:{port}"})
-        settings = settings.model_copy(update={"http": http})
-
-        def run() -> None:
-            try:
-                run_service(settings, connect_by_settings, member=name, role=role, stop=self.stop)
-            except Exception as error:  # noqa: BLE001 - the test fails with it
-                self.error = error
-
-        self.thread = threading.Thread(target=run, daemon=True)
-        self.thread.start()
+        self.process = Process(settings.model_copy(update={"http": http}), member=name, role=role)
+        self.process.start()
 
     def page(self, path: str) -> tuple[int, str]:
-        assert self.error is None, f"stopped: {self.error!r}"
+        assert self.process.error is None, f"stopped: {self.process.error!r}"
         return super().page(path)
-
-    def ready(self) -> bool:
-        return self.status("/readyz") == 200
 
 
 class App:
@@ -108,9 +93,7 @@ class App:
 
     def close(self) -> None:
         for member in self.members:
-            member.stop.set()
-        for member in self.members:
-            member.thread.join(DEADLINE_S)
+            member.process.stop()
 
 
 @pytest.fixture
@@ -144,7 +127,7 @@ def test_an_output_that_is_deleted_is_seen_on_every_process(
 ) -> None:
     app = app_on(2, {})
     worker, index = app.start("one"), app.start("two", "index")
-    until(lambda: worker.ready() and index.ready())
+    until(lambda: worker.is_ready() and index.is_ready())
     app.write(3)
     app.until_out(3, 3)
     delete_topics(bootstrap, app.output)
@@ -169,7 +152,7 @@ def test_an_output_that_is_deleted_is_seen_on_every_process(
     for at in range(2):
         at_output = Partition(app.output, at)
         until(lambda at_output=at_output: len(read_all(app.broker, at_output)) == 5)  # type: ignore[misc]
-    until(lambda: not waits(worker.metrics()) and worker.ready())
+    until(lambda: not waits(worker.metrics()) and worker.is_ready())
     until(lambda: not beyond(index.metrics()["oldest_waiting_seconds"], 0.1))
     assert app.problems() == []
 
@@ -182,7 +165,7 @@ def test_a_batch_that_cannot_be_read_holds_its_own_partition_on_every_process(
     bad = 2
     for name in ("one", "two", "three"):
         app.start(name)
-    until(lambda: all(member.ready() for member in app.members))
+    until(lambda: all(map(Member.is_ready, app.members)))
     app.write(3)
     app.until_out(3, 3, 3)
     produce(
@@ -196,15 +179,12 @@ def test_a_batch_that_cannot_be_read_holds_its_own_partition_on_every_process(
     app.write(5)
     if mode == "skip":
         app.until_out(8, 8, 8)
-        until(
-            lambda: (
-                sum(
-                    member.metrics()["skipped_messages_total"][("unreadable_batch",)]
-                    for member in app.members
-                )
-                == 1
-            )
-        )
+
+        def skipped() -> float:
+            pages = [member.metrics()["skipped_messages_total"] for member in app.members]
+            return sum(page["unreadable_batch",] for page in pages)
+
+        until(lambda: skipped() == 1)
         return
     app.until_out(8, 8, 3)
     place = f"{app.source}[{bad}]@3: cannot be decoded"
@@ -218,10 +198,9 @@ def test_a_batch_that_cannot_be_read_holds_its_own_partition_on_every_process(
     first = until(holder)
     until(lambda: beyond(first.metrics().get("lag_messages", {}), 5.0) == [bad])
     assert any(f"{app.source}[{bad}]: messages wait" in line for line in app.problems())
-    first.stop.set()
-    first.thread.join(DEADLINE_S)
+    first.process.stop()
     app.members.remove(first)
     app.write(2)
     app.until_out(10, 10, 3)
     assert until(holder) is not first
-    assert all(member.ready() for member in app.members)
+    assert all(map(Member.is_ready, app.members))

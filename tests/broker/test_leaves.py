@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.broker.services import Service, value_of, written_settings
+from tests.broker.services import Process, Service, value_of, written_settings
 from tests.broker.stranger import add_partitions, produce
 from tests.broker.worlds import DEADLINE_S, until
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
-from twinsieve.pipeline.service.run import run_service
 from twinsieve.pipeline.settings.model import Settings
 
 COUNT = 4
@@ -60,15 +59,8 @@ def first(bootstrap: str, tmp_path: Path) -> Iterator[Service]:
 
 
 def test_another_process_gets_the_partitions_of_one_that_a_defect_ends(first: Service) -> None:
-    defect, raised = threading.Event(), []
-
-    def run() -> None:
-        try:
-            run_service(first.settings, lambda at: _Defective(connect_by_settings(at), defect), member="two")  # type: ignore[arg-type,return-value]
-        except DefectError as error:
-            raised.append(error)
-
-    second = threading.Thread(target=run, daemon=True)
+    defect = threading.Event()
+    second = Process(first.settings, lambda at: _Defective(connect_by_settings(at), defect), member="two")  # type: ignore[arg-type,return-value]
     second.start()
     workers, admin = Names(first.settings.app).workers, first.broker.admin()
 
@@ -78,8 +70,8 @@ def test_another_process_gets_the_partitions_of_one_that_a_defect_ends(first: Se
     until(lambda: shares() == [COUNT // 2, COUNT // 2])
     defect.set()
     _post_to_each(first, "before")
-    second.join(DEADLINE_S)
-    assert raised
+    second.join()
+    assert isinstance(second.error, DefectError)
     _post_to_each(first, "after")
     until(lambda: first.count("out") == 2 * COUNT, lambda: f"{first.count('out')} came out")
     assert shares() == [COUNT]
