@@ -7,7 +7,7 @@ from kafka import TopicPartition as KafkaPartition
 from kafka.structs import OffsetAndMetadata
 
 from tests.broker.stranger import TopicPartition, admin, commit, committed, consumer, transaction
-from tests.broker.worlds import DEADLINE_S, assigned, fresh, make_topic, until, until_done
+from tests.broker.worlds import DEADLINE_S, assigned, fresh, joined, make_topic, until, until_done
 from twinsieve.pipeline.broker.mark import Mark, read_mark
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import Committed, Partition
@@ -32,8 +32,7 @@ def test_the_mark_of_a_transaction_of_librdkafka_is_read(broker: Broker, bootstr
     opened.commit_transaction(DEADLINE_S)
     theirs.close()
     until(lambda: broker.admin().group_offsets(group) == {log: _MARK.committed()})
-    ours = broker.group_consumer(group, [log.topic])
-    assigned(ours, 1)
+    ours = joined(broker, log.topic, group=group)
     assert ours.committed([log]) == {log: _MARK.committed()}
 
 
@@ -54,8 +53,7 @@ def test_texts_of_any_length_are_read_as_librdkafka_wrote_them(broker: Broker, b
     held = of_all_lengths(topic)
     commit(admin(bootstrap), group, held)
     assert broker.admin().group_offsets(group) == held
-    ours = broker.group_consumer(group, [topic])
-    assigned(ours, _MANY)
+    ours = joined(broker, topic, _MANY, group=group)
     assert ours.committed(list(held)) == held
 
 
@@ -77,8 +75,7 @@ def test_a_text_without_an_end_is_read_too(broker: Broker, bootstrap: str) -> No
     }
     until(lambda: set(theirs.alter_group_offsets(group, written).values()) == {errors.NoError})
     theirs.close()
-    ours = broker.group_consumer(group, [topic])
-    assigned(ours, _MANY)
+    ours = joined(broker, topic, _MANY, group=group)
     found = ours.committed([Partition(topic, number) for number in range(_MANY)])
     assert found == {at: Committed(at.number, "é" * (at.number + 1)) for at in found}
     assert not any(read_mark(row.metadata) for row in found.values() if row is not None)

@@ -20,9 +20,11 @@ from tests.broker.worlds import (
     assigned,
     fetched,
     fresh,
+    joined,
     make_topic,
     messages,
     read_all,
+    reading,
     transact,
     until,
     until_done,
@@ -58,8 +60,7 @@ def test_a_worker_that_polls_too_late_commits_nothing_of_others(bootstrap: str, 
     slow.seek(log, 0)
     _, held = fetched(slow, 2)
     transactor = broker.transactor(fresh("tx"))
-    heir = broker.group_consumer(group, [log.topic])
-    assigned(heir, 1)
+    heir = joined(broker, log.topic, group=group)
     # What the client says of itself now is accepted by the broker, whoever owns the partition.
     metadata = slow._consumer.group_metadata()
     assert metadata.generation_id == -1
@@ -80,9 +81,7 @@ def test_an_error_of_the_second_look_of_a_poll_loses_no_record(
     monkeypatch: pytest.MonkeyPatch, broker: Broker
 ) -> None:
     log = Partition(make_topic(broker), 0)
-    consumer: Any = broker.group_consumer(fresh("g"), [log.topic])
-    assigned(consumer, 1)
-    consumer.seek(log, 0)
+    consumer: Any = reading(broker, log)
     write(broker, log, [b"a"])
     poll, looks = consumer._consumer.poll, []
 
@@ -176,8 +175,7 @@ def test_a_leader_the_admin_client_does_not_know_is_asked_for_again(monkeypatch:
 def test_a_topic_that_is_back_is_shared_out_again_though_nobody_waits(bootstrap: str, broker: Broker) -> None:
     """A leader that joins for a changed topic no longer needs to join once it has shared the topic out."""
     topic = make_topic(broker)
-    consumer = broker.group_consumer(fresh("g"), [topic])
-    assigned(consumer, 1)
+    consumer = joined(broker, topic)
 
     def assignment() -> frozenset[Partition]:
         time.sleep(0.05)

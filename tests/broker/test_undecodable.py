@@ -14,12 +14,11 @@ from tests.broker.services import POSTS, Service, origins, value_of, wait_for
 from tests.broker.stranger import produce, producer
 from tests.broker.worlds import (
     Connect,
-    assigned,
     fetched,
-    fresh,
     make_topic,
     read_all,
     reader_at,
+    reading,
     until,
     write,
 )
@@ -197,9 +196,7 @@ def test_damage_that_a_poll_met_behind_its_records_is_not_reported_after_a_seek_
     write(broker, log, [b"a", b"b", b"c"])
     write_batch(mortal_broker.bootstrap, log, "none")
     damage(mortal_broker, log)
-    consumer = broker.group_consumer(fresh("g"), [log.topic])
-    assigned(consumer, 1)
-    consumer.seek(log, 0)
+    consumer = reading(broker, log)
     assert fetched(consumer, 3)[0] == [b"a", b"b", b"c"]
     consumer.seek(log, 1)
     assert until(lambda: consumer.poll(0.1, 100).records)[0].offsets == [1, 2]

@@ -223,6 +223,22 @@ def assigned(consumer: GroupConsumer, count: int) -> PollResult:
     return until(poll)
 
 
+def joined(
+    broker: Broker, topic: str, count: int = 1, *, group: str = "", member: str | None = None
+) -> GroupConsumer:
+    """A member of a group (without a name: a new one) that owns `count` partitions of a topic, not sought yet."""
+    consumer = broker.group_consumer(group or fresh("g"), [topic], member)
+    assigned(consumer, count)
+    return consumer
+
+
+def reading(broker: Broker, log: Partition, *, group: str = "", member: str | None = None) -> GroupConsumer:
+    """As `joined`, the only member, which reads the only partition of a topic from its beginning."""
+    consumer = joined(broker, log.topic, group=group, member=member)
+    consumer.seek(log, 0)
+    return consumer
+
+
 def fetched(consumer: GroupConsumer, count: int) -> tuple[list[bytes | None], PollResult]:
     """Values of `count` records, and the poll that brought the last of them."""
     values: list[bytes | None] = []
