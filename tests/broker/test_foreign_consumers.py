@@ -6,7 +6,6 @@ import itertools
 import json
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +14,6 @@ from kafka.structs import OffsetAndMetadata
 
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge
 from tests.broker.load import PARTITIONS, Load
-from tests.broker.server import free_ports
 from tests.broker.stranger import Stranger
 from tests.broker.worlds import until, until_done
 
@@ -34,21 +32,7 @@ class Scene:
         self.topic = f"{self.deployment.app}.in"
         self.load = Load(bootstrap, self.topic, 100_000, _RATE)
         self.watcher = Watcher(bootstrap, self.deployment.outputs)
-        self.port = free_ports(1)[0]
         in_thread(self.watcher.run)
-
-    def start(self, member: str) -> None:
-        listen = f"127.0.0.1:{self.port}" if member == "a" else "none"
-        self.deployment.start(member, listen=listen)
-
-    def page(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=20) as answer:
-            text: str = answer.read().decode()
-        return text
-
-    def metric(self, name: str) -> float:
-        lines = self.page("/metrics").splitlines()
-        return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
 
     def status(self) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "twinsieve", "status", "-c", str(self.deployment.file), "--json"]
@@ -81,31 +65,33 @@ def scene(bootstrap: str) -> Iterator[Scene]:
 
 def test_an_ordinary_consumer_in_the_group_moves_nothing_and_is_said(scene: Scene) -> None:
     """It takes partitions, commits in them, and leaves; a process of ours is killed meanwhile."""
-    scene.start("a")
-    scene.start("b")
+    pages = scene.deployment.start_shown("a")
+    scene.deployment.start("b")
     scene.run()
     until(lambda: {place[0] for place in list(scene.watcher.seen)} == set(range(PARTITIONS)))
 
     stranger = Stranger(scene.bootstrap, scene.group, scene.topic)
     until(lambda: stranger.read > 300)
-    until(lambda: scene.metric("twinsieve_foreign_members ") == 1)
-    assert f"group {scene.group} has a foreign member: client console" in scene.page("/readyz")
-    status = scene.status()
-    assert status.returncode == 3
-    assert any("client console" in line for line in json.loads(status.stdout)["problems"])
+    until(lambda: pages.total("foreign_members") == 1)
+    status, text = pages.page("/readyz")
+    assert status == 200
+    assert f"group {scene.group} has a foreign member: client console" in text
+    told = scene.status()
+    assert told.returncode == 3
+    assert any("client console" in line for line in json.loads(told.stdout)["problems"])
     scene.deployment.kill("b")
     read = stranger.read
     until(lambda: stranger.read > read + 300)
     stranger.leave()
 
-    scene.start("b")
+    scene.deployment.start("b")
     said = scene.finish() + scene.deployment.log("b").read_text()
     assert "was not committed by twinsieve" in said
-    until(lambda: scene.metric("twinsieve_foreign_members ") == 0)
+    until(lambda: pages.total("foreign_members") == 0)
 
 
 def test_offsets_that_a_tool_moves_or_deletes_in_the_empty_group_do_not_count(scene: Scene) -> None:
-    scene.start("a")
+    scene.deployment.start("a")
     scene.run()
     until(lambda: {place[0] for place in list(scene.watcher.seen)} == set(range(PARTITIONS)))
     scene.deployment.kill("a")
@@ -121,7 +107,7 @@ def test_offsets_that_a_tool_moves_or_deletes_in_the_empty_group_do_not_count(sc
     until_done(lambda: admin.alter_group_offsets(scene.group, offsets))
     until_done(lambda: admin.delete_group_offsets(scene.group, [TopicPartition(scene.topic, 3)]))
     admin.close()
-    scene.start("a")
+    scene.deployment.start("a")
     said = [line for line in scene.finish().splitlines() if "by twinsieve in group" in line]
     for number in range(PARTITIONS):
         assert any(f"{scene.topic}[{number}]: " in line for line in said), said

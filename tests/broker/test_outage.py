@@ -8,7 +8,6 @@ from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, poll_until
 from tests.broker.load import PARTITIONS
 from tests.broker.outage import max_lines, outage
-from tests.broker.server import free_ports
 from tests.broker.worlds import DEADLINE_S, Connect, fresh
 from tests.service.scraped import Pages
 
@@ -49,44 +48,40 @@ def test_of_two_processes_in_a_slot_the_older_ends_also_after_an_outage(
         deployment.close()
 
 
-class _Pages(Pages):
-    def say_all_is_well(self) -> bool:
-        if self.status("/readyz") != 200:
-            return False
-        found = self.metrics()
-        known = len(found.get("lag_messages", ())) == PARTITIONS and found.get("index_lag_blocks") == {
-            (): 0.0
-        }
-        return known and found["index_live"] == {(): 1.0}
+def all_is_well(pages: Pages) -> bool:
+    """As the pages of the only process say."""
+    found = pages.metrics()
+    known = len(found.get("lag_messages", ())) == PARTITIONS and found.get("index_lag_blocks") == {(): 0.0}
+    return known and found["index_live"] == {(): 1.0} and pages.is_ready()
 
-    def say_that_nothing_is_known(self) -> bool:
-        found = self.metrics()
-        unknown = not {"lag_messages", "index_lag_blocks"} & found.keys()
-        return unknown and found["index_live"] == {(): 0.0} and self.status("/readyz") == 503
+
+def nothing_is_known(pages: Pages) -> bool:
+    """As the pages say."""
+    found = pages.metrics()
+    unknown = not {"lag_messages", "index_lag_blocks"} & found.keys()
+    return unknown and found["index_live"] == {(): 0.0} and pages.status("/readyz") == 503
 
 
 @pytest.mark.minutes
 def test_a_frozen_broker_and_its_return_are_logged_within_half_a_minute(mortal_broker: Cluster) -> None:
     deployment = Deployment(mortal_broker.bootstrap, fresh("frozen"))
-    (port,) = free_ports(1)
-    pages = _Pages(port)
     node = mortal_broker.nodes[0]
     try:
         deployment.create_topics()
-        process = deployment.start("a", listen=f"127.0.0.1:{port}")
-        assert poll_until(pages.say_all_is_well, DEADLINE_S), deployment.log("a").read_text()
+        pages = deployment.start_shown("a")
+        assert poll_until(lambda: all_is_well(pages), DEADLINE_S), deployment.log("a").read_text()
         node.freeze()
         try:
-            assert poll_until(pages.say_that_nothing_is_known, 30.0), deployment.log("a").read_text()
+            assert poll_until(lambda: nothing_is_known(pages), 30.0), deployment.log("a").read_text()
             told = poll_until(lambda: b"no broker has answered" in deployment.log("a").read_bytes(), 5.0)
             assert told, deployment.log("a").read_text()
-            changed = poll_until(lambda: not pages.say_that_nothing_is_known(), 10.0)
+            changed = poll_until(lambda: not nothing_is_known(pages), 10.0)
             assert not changed, "for as long as that lasts"
             assert pages.status("/healthz") == 200
         finally:
             node.thaw()
-        assert poll_until(pages.say_all_is_well, 30.0), deployment.log("a").read_text()
-        assert process.poll() is None
+        assert poll_until(lambda: all_is_well(pages), 30.0), deployment.log("a").read_text()
+        assert deployment.processes["a"].poll() is None
     finally:
         deployment.close()
 
@@ -94,8 +89,6 @@ def test_a_frozen_broker_and_its_return_are_logged_within_half_a_minute(mortal_b
 @pytest.mark.minutes
 def test_a_process_that_comes_before_its_broker_waits_for_it(mortal_broker: Cluster) -> None:
     deployment = Deployment(mortal_broker.bootstrap, fresh("early"))
-    (port,) = free_ports(1)
-    pages = _Pages(port)
     node = mortal_broker.nodes[0]
 
     def says_what_it_waits_for() -> bool:
@@ -105,12 +98,12 @@ def test_a_process_that_comes_before_its_broker_waits_for_it(mortal_broker: Clus
     try:
         deployment.create_topics()
         node.kill()
-        process = deployment.start("a", listen=f"127.0.0.1:{port}")
+        pages = deployment.start_shown("a")
         assert poll_until(says_what_it_waits_for, DEADLINE_S), deployment.log("a").read_text()
         assert pages.status("/healthz") == 200
-        assert process.poll() is None
+        assert deployment.processes["a"].poll() is None
         node.start()
-        assert poll_until(pages.say_all_is_well, DEADLINE_S), deployment.log("a").read_text()
-        assert process.poll() is None
+        assert poll_until(lambda: all_is_well(pages), DEADLINE_S), deployment.log("a").read_text()
+        assert deployment.processes["a"].poll() is None
     finally:
         deployment.close()
