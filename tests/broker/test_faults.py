@@ -14,6 +14,7 @@ from tests.broker.worlds import (
     Connect,
     assigned,
     fresh,
+    joined,
     make_topic,
     messages,
     read_all,
@@ -146,8 +147,7 @@ def test_nothing_is_lost_or_doubled_when_leaders_die(three_brokers: Cluster, con
             appender.append(Partition(topic, number), messages([b"%d, leader gone" % node]))
         until(lambda: appender.confirm(1.0) == 0)
         transacted(broker, fresh("tx"), topic, b"transaction %d" % node)
-        three_brokers.nodes[node].start()
-        three_brokers.nodes[node].wait_ready()
+        three_brokers.restart(node)
     expected = [value for node in range(3) for value in (b"%d" % node, b"%d, leader gone" % node)]
     for number in range(1, 3):
         assert read_all(broker, Partition(topic, number)).values == expected
@@ -179,8 +179,7 @@ def test_a_session_that_ends_in_an_outage_is_no_displacement(
 ) -> None:
     broker = connect(mortal_broker.bootstrap, **_QUICK)
     group, topic = fresh("g"), make_topic(broker)
-    consumer = broker.group_consumer(group, [topic], "one")
-    assigned(consumer, 1)
+    consumer = joined(broker, topic, group=group, member="one")
     mortal_broker.nodes[0].kill()
     # Nobody polls, as in a worker that waits for a transaction, until the session of 6 s is over.
     time.sleep(8.0)
@@ -207,11 +206,9 @@ def test_an_outage_does_not_keep_a_displaced_member_from_ending(
 ) -> None:
     broker, other = (connect(mortal_broker.bootstrap, **_QUICK) for _ in range(2))
     group, topic = fresh("g"), make_topic(broker)
-    older = broker.group_consumer(group, [topic], "one")
-    assigned(older, 1)
+    older = joined(broker, topic, group=group, member="one")
     mortal_broker.restart()
-    newer = other.group_consumer(group, [topic], "one")
-    assigned(newer, 1)
+    newer = joined(other, topic, group=group, member="one")
 
     def displaced() -> bool:
         newer.poll(0, 1)

@@ -60,13 +60,11 @@ def test_partitions_of_a_dead_broker_are_named_and_come_back(
         assert time.monotonic() - began_s < _AT_ONCE_S
         dead = until(named_as_dead)
         assert 0 < len(dead) < _PARTITIONS
-        node.start()
-        node.wait_ready()
+        three_brokers.restart(1)
         until(lambda: not leaderless())
     finally:
         if not node.running():
-            node.start()
-            node.wait_ready()
+            three_brokers.restart(1)
 
 
 def test_offsets_of_a_group_are_told_again_when_its_coordinator_has_died(
@@ -102,8 +100,8 @@ def test_offsets_of_a_group_are_told_again_when_its_coordinator_has_died(
     until_done(lambda: admin.set_group_offsets(group, held))
     assert told()
     for _ in range(_COORDINATORS):
-        node = three_brokers.nodes[_coordinator_id(witness, group) - 1]
-        node.kill()
+        number = _coordinator_id(witness, group) - 1
+        three_brokers.nodes[number].kill()
         try:
             tried_until_s = time.monotonic() + _SERVED_S
             while not (told() or is_served() or time.monotonic() > tried_until_s):
@@ -112,8 +110,7 @@ def test_offsets_of_a_group_are_told_again_when_its_coordinator_has_died(
                 assert until(told, lambda: f"{len(said)} answers, the last one: {said[-1]}")
                 return
         finally:
-            node.start()
-            node.wait_ready()
+            three_brokers.restart(number)
     raise AssertionError(f"{_COORDINATORS} coordinators serve nobody; the last answer: {said[-1]}")
 
 
