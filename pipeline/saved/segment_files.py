@@ -7,18 +7,20 @@ for any reason.
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.saved import UnreadableError
 from twinsieve.pipeline.saved.mapped_file import map_arrays, write_arrays
 from twinsieve.pipeline.saved.signing import Hashes, checksum_in, plain
-from twinsieve.stages.errors import StateError
+from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.window.segments import HOT, Arrays, SealedSegment
 
 _CACHED = 1 << 26
@@ -177,6 +179,22 @@ class ScratchFile(NamedTuple):
 def scratch_folder(folder: str | None) -> str:
     """The folder for files without a name: the given one, else that of the system. raises: OSError"""
     return folder or tempfile.gettempdir()
+
+
+def make_scratch(folder: str | None) -> None:
+    """Make the scratch folder that the settings name, unless it is there. A full disk is no error: it stops
+    nothing. raises: UsageError if there cannot be files in it"""
+    if folder is None:
+        return
+    try:
+        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise UsageError(
+            f"state.scratch is {folder!r}: no such folder can be made or written to ({error.strerror}); make "
+            "it, give this user the right to write there, or name another folder"
+        ) from error
 
 
 def is_in_memory(folder: str) -> bool:

@@ -21,6 +21,7 @@ from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.saved.segment_files import make_scratch
 from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.index_loop import IndexLoop
@@ -160,6 +161,8 @@ def run_service(
     if "shard" in roles and "index" not in roles:
         for key, problem in unshared_state(settings):
             _log.warning("run: %s %s", key, problem)
+    if roles & {"index", "shard"}:
+        make_scratch(settings.state.scratch)
     scheme_config(settings)  # raises for problems of the settings before the slow steps begin
     metrics = Metrics(clock)
     status = Status(metrics, settings.kafka.bootstrap)

@@ -22,6 +22,7 @@ from twinsieve.pipeline.broker.mark import moved, name_topic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition
+from twinsieve.pipeline.saved.segment_files import make_scratch
 from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
 from twinsieve.pipeline.service.ending_loop import EndingLoop, offsets_left, reading
 from twinsieve.pipeline.service.index_loop import IndexLoop
@@ -85,6 +86,7 @@ def run_seed(
             f"--topic {topic}: is an input topic of app {settings.app}, which `run` reads itself; name an "
             "existing output topic, because a seed emits no messages"
         )
+    make_scratch(settings.state.scratch)
     clock = clock or SystemClock()
     stop = stop or threading.Event()
     scheme = make_scheme(settings)

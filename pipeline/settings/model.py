@@ -538,7 +538,7 @@ class StateSettings(Section):
     scratch: OptionalText = setting(
         None,
         "folder on a local disk for segments of a near window over near.segment, where `dir` is not on the "
-        "same file system or nothing is saved; none: that of the system for temporary files",
+        "same file system or nothing is saved; `run` makes it; none: that of the system for temporary files",
     )
     key: SecretStr | None = setting(None, "keys that sign snapshots, one a line; the first one signs")
     key_file: OptionalText = setting(

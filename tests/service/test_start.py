@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -284,3 +285,29 @@ def test_the_metric_of_a_process_names_one_app_at_a_time() -> None:
     (family,) = [one for one in metrics.registry.collect() if one.name == "twinsieve_info"]
     (sample,) = family.samples
     assert (sample.labels["app"], sample.labels["scheme"], sample.value) == ("a", "0123456789abcdef", 1.0)
+
+
+def _with_scratch(settings: Settings, folder: Path) -> Settings:
+    return with_section(settings, "state", scratch=str(folder))
+
+
+@pytest.mark.parametrize("role", ["shard", "index", "both"])
+def test_a_scratch_folder_that_cannot_be_made_ends_the_start_before_a_broker_is_asked(
+    role: str, settings: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    shards = with_section(settings, "near", answers="shards", segment=50)
+    with pytest.raises(UsageError, match=re.escape(str(tmp_path / "file" / "scratch"))) as caught:
+        run_service(_with_scratch(shards, tmp_path / "file" / "scratch"), _never, role=role, member="one")
+    assert caught.value.exit_code == 2
+
+
+def _never(_: Settings) -> NoReturn:
+    raise AssertionError("a broker is asked")
+
+
+def test_a_missing_scratch_folder_is_made_and_a_worker_needs_none(settings: Settings, tmp_path: Path) -> None:
+    for role, folder, is_made in (("index", "a/b", True), ("worker", "c", False)):
+        with pytest.raises(AssertionError, match="a broker is asked"):
+            run_service(_with_scratch(settings, tmp_path / folder), _never, role=role, member="one")
+        assert (tmp_path / folder).is_dir() == is_made
