@@ -38,7 +38,8 @@ Ours take less."""
 class InputStatus:
     """One input partition.
 
-    committed: offset up to which everything came out; None if no worker has ever committed one in this topic
+    came_out_up_to: the offset up to which everything came out; None if no worker has ever
+        committed one in this topic
     end: last stable offset; waiting: offsets between the two; there are at most as many messages
     since_ms: timestamp of the first message that waits, ms since 1970; None if none waits or it is not known
     worker: name of the member that has the partition; None if nobody has it
@@ -51,7 +52,7 @@ class InputStatus:
     """
 
     partition: str
-    committed: int | None
+    came_out_up_to: int | None
     end: int
     waiting: int
     since_ms: int | None
@@ -116,7 +117,10 @@ class Status:
             if one.open_at is not None
         ]
         if self.shards is not None and not self.shards.has_topic:
-            found.append("the topic of the answers of shards is missing: run `twinsieve topics create`")
+            found.append(
+                "the topic of the answers of shards is missing, or this user may not describe it: the index "
+                "looks up itself; run `twinsieve topics create`"
+            )
         if most_waiting is not None and self.waiting > most_waiting:
             found.append(f"{self.waiting:,} messages wait, more than {most_waiting:,}")
         return found

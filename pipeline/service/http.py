@@ -19,6 +19,7 @@ from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.stages.errors import UsageError
 
 MAX_CONNECTIONS = 16
@@ -227,4 +228,4 @@ class HealthServer(PageServer):
 
 def _state(why_not: str, remark: str = "") -> Answer:
     text = why_not or (f"ok; {remark}" if remark else "ok")
-    return Answer(503 if why_not else 200, text[:_MAX_REASON].encode("unicode_escape") + b"\n")
+    return Answer(503 if why_not else 200, f"{printable(text[:_MAX_REASON])}\n".encode())

@@ -18,7 +18,7 @@ def test_a_running_service_is_told_from_a_stopped_one(service: Service) -> None:
     service.post(*POSTS[:2], timestamp_ms=began_ms - 60_000)
     before = told(service)
     assert (before.judge, before.blocks, before.decided_ms) == (None, None, None)
-    assert [(one.committed, one.waiting, one.since_ms) for one in before.inputs] == [
+    assert [(one.came_out_up_to, one.waiting, one.since_ms) for one in before.inputs] == [
         (None, 2, began_ms - 60_000)
     ]
     service.start()

@@ -108,7 +108,7 @@ def test_a_running_app_names_its_judge_and_its_workers() -> None:
     assert status.judge is not None
     assert len({status.judge, *status.standbys}) == 2
     assert {one.worker for one in status.inputs} == set(status.workers)
-    assert (len(status.workers), status.blocks, status.inputs[0].committed) == (2, 0, 2)
+    assert (len(status.workers), status.blocks, status.inputs[0].came_out_up_to) == (2, 0, 2)
     assert status.decided_ms is not None
     assert 0 <= world.clock.now_ms() - status.decided_ms < 600_000
     world.kill_all()

@@ -99,7 +99,7 @@ def _print(status: Status, max_waiting: int | None) -> None:
         table.add_row(
             Text(printable(one.partition)),
             Text(printable(one.worker or "nobody")),
-            "never" if one.committed is None else f"{one.committed:,}",
+            "never" if one.came_out_up_to is None else f"{one.came_out_up_to:,}",
             f"{one.end:,}",
             f"{one.waiting:,}",
             "" if one.since_ms is None else shown_time(one.since_ms),
