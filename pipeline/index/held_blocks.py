@@ -10,8 +10,8 @@ from itertools import takewhile
 
 from twinsieve.pipeline.broker.ports import GroupConsumer
 from twinsieve.pipeline.broker.records import Partition, Records
+from twinsieve.pipeline.index.answers_topic import AnswersTopic
 from twinsieve.pipeline.index.segment_answers import SegmentAnswers
-from twinsieve.pipeline.index.watched_topics import InternalTopics
 from twinsieve.pipeline.wire.block import Block, decode_block
 from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError
 from twinsieve.stages.window.segments import SegmentId
@@ -39,16 +39,16 @@ class HeldBlocks:
     """The blocks of one index.
 
     log, scheme: the partition of the blocks, and the hash of the fingerprint scheme
-    topics: says which partitions of the answers topic can be read
-    answers: what shards answer; None: no block waits
+    topic: says which partitions of the answers can be read; answers: what shards answer; both or none: then
+        no block waits
     """
 
     def __init__(
-        self, log: Partition, scheme: bytes, topics: InternalTopics, answers: SegmentAnswers | None
+        self, log: Partition, scheme: bytes, topic: AnswersTopic | None, answers: SegmentAnswers | None
     ) -> None:
         self._log = log
         self._scheme = scheme
-        self._topics = topics
+        self._topic = topic
         self._answers = answers
         self._blocks: deque[ReadBlock] = deque()
         self._bytes = 0
@@ -104,11 +104,11 @@ class HeldBlocks:
         asks: whether the next block to judge has rows to look up (`IndexState.asks`)
         raises: StateError for a damaged block
         """
-        answers = self._answers
-        if answers is None:
+        answers, topic = self._answers, self._topic
+        if answers is None or topic is None:
             return list(self._blocks)
-        topic = self._topics.infos[answers.topic]
-        answers.read(set(range(topic.partitions)) - topic.leaderless)
+        topic.look()
+        answers.read(topic.numbers, topic.topic_id)
         answers.poll(0.0)
         if self._blocks and self._waits(answers, self._blocks[0], sealed):
             if not self._asks(self._blocks[0], asks):

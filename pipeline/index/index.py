@@ -40,6 +40,7 @@ from twinsieve.pipeline.broker.records import (
     Membership,
     Partition,
 )
+from twinsieve.pipeline.index.answers_topic import READS, AnswersTopic
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexConfig, IndexPhase, IndexStep
 from twinsieve.pipeline.index.ends import (
     SHOWN_ALONE,
@@ -142,7 +143,6 @@ class Index:
         self._reader = broker.reader()
         self._admin = broker.admin()
         names = [config.log.topic, config.decisions.topic, config.verdicts]
-        names += [config.answers.topic] if config.answers is not None else []
         self._topics = InternalTopics(self._admin, clock, names, config.check_s / 2)
         infos = self._topics.infos
         self._ids = (infos[config.log.topic].topic_id, infos[config.decisions.topic].topic_id)
@@ -194,16 +194,20 @@ class Index:
         self._applied = 0
         self._waited_s = 0.0
         self.answers: SegmentAnswers | None = None
+        self.answers_topic: AnswersTopic | None = None
         if config.answers is not None:
             asked = self.state.sieve.question
             self.answers = SegmentAnswers(
-                *(broker.reader(), config.answers, config.scheme, self._ids[0], asked, clock, self.notices)
+                *(broker.reader, config.answers, config.scheme, self._ids[0], asked, clock, self.notices)
+            )
+            self.answers_topic = AnswersTopic(
+                *(self._admin, clock, config.answers.topic, frozenset({READS}), config.check_s / 2)
             )
         self.unanswered: dict[SegmentId, float] | None = None
         """The sealed segments in which this index looks up itself, because no shard answers for them, and
         since when (monotonic). None if it does not judge or uses no answers, and until it has heard all who
         answer."""
-        self._held = HeldBlocks(config.log, config.scheme, self._topics, self.answers)
+        self._held = HeldBlocks(config.log, config.scheme, self.answers_topic, self.answers)
         self._sealed: list[SegmentId] = []
         self._memory = SegmentMemory(self.state, background, self.notices)
         self._writer: DecisionWriter | None = None

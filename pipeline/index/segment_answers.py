@@ -10,7 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from twinsieve.pipeline.broker.ports import Clock, Reader
-from twinsieve.pipeline.broker.records import AbortableError, Partition, UnreadableError
+from twinsieve.pipeline.broker.records import (
+    NO_TOPIC_ID,
+    AbortableError,
+    BrokerError,
+    Partition,
+    UnreadableError,
+)
 from twinsieve.pipeline.index.config import AnswersConfig
 from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError
 from twinsieve.pipeline.wire.segment_answers import BlockAnswer, decode_answers
@@ -55,6 +61,7 @@ class Unused(StrEnum):
 class SegmentAnswers:
     """Reads the answers of shards for blocks from some log offset on.
 
+    reader: makes a reader; after an error of one, a new one is made
     log_id: topic id of the log; question: what this index asks (`NearRules.question`)
     notices: receives a line for each of the first records that cannot be used
     unused: how many records or blocks of answers were not used; the caller adds them to its counters
@@ -62,7 +69,7 @@ class SegmentAnswers:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: Callable[[], Reader],
         config: AnswersConfig,
         scheme: bytes,
         log_id: bytes,
@@ -70,7 +77,9 @@ class SegmentAnswers:
         clock: Clock,
         notices: list[str],
     ) -> None:
-        self._reader = reader
+        self._make_reader = reader
+        self._reader: Reader | None = None
+        self._topic_id = NO_TOPIC_ID
         self._config = config
         self._scheme = scheme
         self._log_id = log_id
@@ -89,68 +98,93 @@ class SegmentAnswers:
         self._begun_s = 0.0
         self.unused: Counter[Unused] = Counter()
 
-    @property
-    def topic(self) -> str:
-        """The topic of the answers."""
-        return self._config.topic
-
     def begin(self, next_offset: int) -> None:
         """Begin with the blocks from this log offset on."""
         self.end()
         self._next_offset = next_offset
         self._begun_s = self._clock.monotonic_s()
 
-    def read(self, numbers: Collection[int]) -> None:
+    def read(self, numbers: Collection[int], topic_id: bytes = NO_TOPIC_ID) -> None:
         """Read these partitions of the topic, which have leaders, from now on; new ones from their last
-        records. If the broker does not say where these are, it is asked again later: nothing is owed."""
+        records. If the broker does not say where these are, it is asked again later: nothing is owed.
+
+        topic_id: if it is another one than before, the topic was made again; without partitions, nobody can
+            answer
+        """
+        if topic_id != self._topic_id:
+            self._topic_id = topic_id
+            self._partitions = []
+            self.close()
+        if not numbers:
+            self._answered_s.clear()
         wanted = [Partition(self._config.topic, number) for number in sorted(numbers)]
         now_s = self._clock.monotonic_s()
         if wanted == self._partitions or now_s < self._again_s:
             return
         new = [partition for partition in wanted if partition not in self._partitions]
         try:
-            begins = self._reader.beginning_offsets(new) if new else {}
-            ends = self._reader.end_offsets(new) if new else {}
-            self._reader.assign(wanted)
+            self._reader = reader = self._reader or self._make_reader()
+            begins = reader.beginning_offsets(new) if new else {}
+            ends = reader.end_offsets(new) if new else {}
+            reader.assign(wanted)
             for partition in new:
-                self._reader.seek(partition, max(begins[partition], ends[partition] - _LAST_RECORDS))
+                reader.seek(partition, max(begins[partition], ends[partition] - _LAST_RECORDS))
         except AbortableError:
             self._again_s = now_s + _AGAIN_S
             return
+        except BrokerError:
+            self._lose_reader()
+            return
         self._partitions = wanted
+
+    def _lose_reader(self) -> None:
+        """Close the reader. The next one is made later: the broker may refuse each."""
+        self._again_s = self._clock.monotonic_s() + _AGAIN_S
+        self._partitions = []
+        self.close()
 
     def end(self) -> None:
         """Read nothing, and forget what was answered."""
-        self._reader.assign(())
-        self._partitions = []
+        self._read_nothing()
         self._found.clear()
         self._waited_s.clear()
         self._bytes, self._is_full = 0, False
 
+    def _read_nothing(self) -> None:
+        if self._reader is not None:
+            self._reader.assign(())
+        self._partitions = []
+
     def poll(self, timeout_s: float) -> None:
         """Take the answers that have arrived; wait up to `timeout_s` for the first."""
-        self._stay_within_bounds()
-        if self._is_full or not self._partitions:
+        reader = self._reader
+        if reader is None or not self._partitions:
+            return
+        self._stay_within_bounds(reader)
+        if self._is_full:
             return
         try:
-            polled = self._reader.poll(timeout_s, _AT_ONCE)
+            polled = reader.poll(timeout_s, _AT_ONCE)
         except UnreadableError as error:
             self._refuse(Unused.DAMAGED, str(error))
-            self._reader.seek(error.partition, error.behind)
+            reader.seek(error.partition, error.behind)
             return
         except AbortableError:
             # Retention deleted what was to be read next, or the topic lost its end.
-            self._reader.assign(())
-            self._partitions = []
+            self._read_nothing()
+            return
+        except BrokerError:
+            # Not allowed any more, or the client is broken.
+            self._lose_reader()
             return
         for records in polled:
             for offset, value in zip(records.offsets, records.values, strict=True):
                 self._take(f"{records.partition}@{offset}", value or b"")
 
-    def _stay_within_bounds(self) -> None:
+    def _stay_within_bounds(self, reader: Reader) -> None:
         is_full = self._bytes > MOST_BYTES
         if is_full != self._is_full:
-            (self._reader.pause if is_full else self._reader.resume)(self._partitions)
+            (reader.pause if is_full else reader.resume)(self._partitions)
             self._is_full = is_full
 
     def _take(self, where: str, value: bytes) -> None:
@@ -254,4 +288,6 @@ class SegmentAnswers:
 
     def close(self) -> None:
         """Close the connection."""
-        self._reader.close()
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.index.ends import NOT_ALONE, Alone
 from twinsieve.pipeline.operate.input_lag import member_name
 from twinsieve.pipeline.settings.model import Settings
@@ -19,7 +20,7 @@ class ShardsStatus:
 
     group: name of the group of shards with the settings and rules of this file
     members: names of its members; others: by group with other settings or rules, the names of its members
-    has_topic: whether the topic of answers exists
+    has_topic: whether the topic of answers exists, and this user may describe it
     alone: in which segments the index that judges looks up itself, when it committed last
     """
 
@@ -42,6 +43,11 @@ def shards_of(settings: Settings, admin: Admin) -> ShardsStatus | None:
         for group in sorted({own, *admin.groups(names.shard_groups)})
     }
     found = members.pop(own)
-    topic = admin.topics([names.answers])[names.answers]
+    try:
+        has_topic = admin.topics([names.answers])[names.answers] is not None
+    except BrokerError as error:
+        if error.retryable:
+            raise
+        has_topic = False
     others = {group: each for group, each in members.items() if each}
-    return ShardsStatus(own, found, others, topic is not None)
+    return ShardsStatus(own, found, others, has_topic)

@@ -14,6 +14,7 @@ from enum import Enum
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.index.answers_topic import NOT_THERE, READS, denied
 from twinsieve.pipeline.operate.input_topics import NO_INPUT
 from twinsieve.pipeline.operate.topic_plan import (
     ASSUMED_RATE,
@@ -36,7 +37,7 @@ _LEAST_BYTES = 1024
 _FOREVER = -1
 _HOUR_MS = 3_600_000
 _STAMPED_BY = "message.timestamp.type"
-_NOT_THERE = "does not exist; run: twinsieve topics create"
+_WITHOUT_CACHE = "until then shards wait, and the index looks up itself"
 
 
 class Severity(Enum):
@@ -69,18 +70,25 @@ def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Topic
     """All findings on the topics; empty if there are none.
 
     A missing topic stops `run`. So does an internal topic under whose settings messages could be lost, and an
-    output that accepts only tiny messages. Other findings on outputs are warnings. Findings on retention are
-    warnings too, because an index can continue after retention has deleted messages.
+    output that accepts only tiny messages. Other findings on outputs are warnings, and so are all on a cache.
+    Findings on retention are warnings too, because an index can continue after retention has deleted
+    messages.
 
     emits: False if the process never writes to the outputs
     raises: BrokerError if no broker answers, or if describing a topic is not allowed
     """
     plan = plan_of(settings, emits=emits)
-    infos = admin.topics(plan.names, settings=True)
-    findings = [
-        TopicFinding(name, Severity.STOPS, NO_INPUT if name in plan.inputs else _NOT_THERE)
+    caches = plan.caches
+    infos, findings = _described(plan, admin)
+    findings += [
+        TopicFinding(name, Severity.STOPS, NO_INPUT if name in plan.inputs else NOT_THERE)
         for name in plan.names
-        if infos[name] is None
+        if name not in caches and infos[name] is None
+    ]
+    findings += [
+        TopicFinding(name, Severity.WARNS, f"{why}; {_WITHOUT_CACHE}")
+        for name, info in infos.items()
+        if name in caches and (why := NOT_THERE if info is None else denied(info, frozenset({READS})))
     ]
     there = {name: info for name, info in infos.items() if info is not None}
     findings += [
@@ -109,7 +117,7 @@ def create(
     raises: BrokerError if an input topic is missing and not created, or if the broker refuses
     """
     plan = plan_of(settings, emits=emits)
-    infos = admin.topics(plan.names, settings=True)
+    infos, _ = _described(plan, admin)
     missing = [name for name in plan.inputs if infos[name] is None]
     for name in missing:
         if input_partitions is None:
@@ -124,15 +132,32 @@ def create(
         for name in plan.outputs
         if infos[name] is None
     ]
-    wanted += [internal_topic(settings, need) for need in plan.internal if infos[need.name] is None]
+    absent = {name for name, info in infos.items() if info is None}
+    wanted += [internal_topic(settings, need) for need in plan.internal if need.name in absent]
     for topic in wanted:
         admin.create_topic(topic)
     return [*missing, *(topic.name for topic in wanted)]
 
 
+def _described(plan: Plan, admin: Admin) -> tuple[dict[str, TopicInfo | None], list[TopicFinding]]:
+    """The topics of a plan, and findings on those caches that this user may not describe, which are left out.
+    raises: BrokerError"""
+    caches = plan.caches
+    infos = admin.topics([name for name in plan.names if name not in caches], settings=True)
+    findings = []
+    for name in caches:
+        try:
+            infos |= admin.topics([name], settings=True)
+        except BrokerError as error:
+            if error.retryable:
+                raise
+            findings.append(TopicFinding(name, Severity.WARNS, f"{error}; {_WITHOUT_CACHE}"))
+    return infos, findings
+
+
 def _internal(settings: Settings, need: Need, info: TopicInfo) -> Iterator[tuple[Severity, str]]:
     for text in (*_safety(settings, info), *_shape(need, info)):
-        yield Severity.STOPS, text
+        yield Severity.WARNS if need.is_cache else Severity.STOPS, text
     if info.partitions != need.partitions and need.refilled:
         yield Severity.WARNS, _other_number(need, info)
     if info.settings.get(_STAMPED_BY) == "CreateTime":

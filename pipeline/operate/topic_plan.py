@@ -39,6 +39,7 @@ class Need:
     refilled: what happens after the topic was deleted and created again, if nothing is lost by that; empty if
         its messages have one common order, so that it must have exactly this number of partitions
     segment_bytes: size of the files of the topic on a broker; None: as the broker sets it
+    is_cache: whether the app goes on without the topic
     """
 
     name: str
@@ -50,6 +51,7 @@ class Need:
     why_enough: str
     refilled: str = ""
     segment_bytes: int | None = None
+    is_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,11 @@ class Plan:
     def names(self) -> tuple[str, ...]:
         """The names of all topics, without repetition."""
         return tuple(dict.fromkeys([*self.inputs, *self.outputs, *(need.name for need in self.internal)]))
+
+    @property
+    def caches(self) -> set[str]:
+        """The topics without which the app goes on."""
+        return {need.name for need in self.internal if need.is_cache}
 
 
 def plan_of(settings: Settings, *, emits: bool = True) -> Plan:
@@ -105,6 +112,7 @@ def plan_of(settings: Settings, *, emits: bool = True) -> Plan:
                 "no index reads what shards found after",
                 refilled="shards answer again, and the index looks up itself until then",
                 segment_bytes=_FOUND_SEGMENT_BYTES,
+                is_cache=True,
             )
         )
     return Plan(

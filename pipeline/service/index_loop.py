@@ -141,26 +141,31 @@ class IndexLoop(Loop):
         return "; ".join(filter(None, (behind, other, alone)))
 
     def _unanswered(self, index: Index) -> str:
-        """In which segments the index looks up itself, and since when; empty if shards answer for all."""
+        """In which segments the index looks up itself, since when, and what is wrong with the topic of the
+        answers; empty if shards answer for all."""
         alone, now_s = index.unanswered, self._clock.monotonic_s()
+        topic = index.answers_topic
+        problem = topic.problem if topic is not None else ""
         if not alone:
-            return ""
+            return problem
         shown = [
             f"{each.first} to {each.end} for {now_s - since_s:.0f} s"
             for each, since_s in islice(alone.items(), SHOWN_ALONE)
         ]
-        return f"{alone_text(len(alone), shown)}: it looks up in them itself"
+        own = f"{alone_text(len(alone), shown)}: it looks up in them itself"
+        return f"{own} ({problem})" if problem else own
 
     def _log_unanswered(self, index: Index) -> None:
         """Log for which segments shards do not answer when these change, but not too often, and when shards
-        answer for all again."""
+        answer for all again. A topic of answers that cannot be read is logged as long as that lasts."""
         alone, now_s = index.unanswered, self._clock.monotonic_s()
+        is_closed = index.answers_topic is not None and bool(index.answers_topic.problem)
         if alone is None:
             return
         if self._logged_alone and not alone:
             self._logged_alone = frozenset()
             _log.info("index: shards answer for all segments")
-        elif self._logged_alone != frozenset(alone) and now_s >= self._log_alone_s:
+        elif (is_closed or self._logged_alone != frozenset(alone)) and now_s >= self._log_alone_s:
             self._logged_alone, self._log_alone_s = frozenset(alone), now_s + _LOG_ALONE_S
             _log.warning("index: %s; nothing is lost, but it may become slow", self._unanswered(index))
 

@@ -14,7 +14,15 @@ from typing import NamedTuple, Protocol
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock, GroupConsumer, Hook, no_hook
-from twinsieve.pipeline.broker.records import AbortableError, FatalError, Messages, Partition, UnreadableError
+from twinsieve.pipeline.broker.records import (
+    AbortableError,
+    BrokerError,
+    FatalError,
+    Messages,
+    Partition,
+    UnreadableError,
+)
+from twinsieve.pipeline.index.answers_topic import READS, WRITES, AnswersTopic
 from twinsieve.pipeline.index.watched_topics import InternalTopics
 from twinsieve.pipeline.shards.config import (
     MOST_BLOCKS_AHEAD,
@@ -123,8 +131,11 @@ class Shard:
         with ExitStack() as stack:
             stack.callback(broker.close)
             self._admin = broker.admin()
-            names = (config.log.topic, config.answers)
-            self._topics = InternalTopics(self._admin, clock, names, config.check_s)
+            self._topics = InternalTopics(self._admin, clock, [config.log.topic], config.check_s)
+            does = frozenset({READS, WRITES})
+            self._topic = AnswersTopic(self._admin, clock, config.answers, does, config.check_s)
+            self._require_topic()
+            self._topic_id = self._topic.topic_id
             self._most_bytes = self._limit()
             self._log_id = self._topics.infos[config.log.topic].topic_id
             self.holdings = holdings_of(self._log_id)
@@ -152,10 +163,23 @@ class Shard:
         self._begin()
         hook(ShardStep.MADE)
 
+    def _require_topic(self) -> None:
+        """raises: AbortableError if the topic of the answers cannot be used: it is waited for"""
+        self._topic.look()
+        if self._topic.problem:
+            raise AbortableError(f"{self._topic.problem}; waiting for it, and nothing is lost")
+
     def _limit(self) -> int:
-        """The most bytes of a record that the topic of the answers takes. raises: BrokerError"""
-        topic = self._admin.topics([self._config.answers], settings=True)[self._config.answers]
+        """The most bytes of a record that the topic of the answers takes. raises: AbortableError if it is too
+        small, or does not tell"""
+        name = self._config.answers
+        try:
+            topic = self._admin.topics([name], settings=True)[name]
+        except BrokerError as error:
+            raise AbortableError(str(error)) from error
         most = topic.message_bytes if topic is not None else MOST_RECORD_BYTES
+        if most <= _RECORD_OVERHEAD:
+            raise AbortableError(f"{name}: takes messages of {most} bytes; raise max.message.bytes")
         return min(MOST_RECORD_BYTES, most - _RECORD_OVERHEAD)
 
     def _check_limit(self) -> None:
@@ -243,6 +267,9 @@ class Shard:
         self._topics.check()
         self.notices += self.clocks.look()
         try:
+            self._require_topic()
+            if self._topic.topic_id != self._topic_id:
+                raise FatalError(f"{self._config.answers}: was made again; going on with new clients")
             if self._has_failed:
                 self._check_limit()
             if self._consumer is not None:
@@ -255,6 +282,13 @@ class Shard:
         except AbortableError:
             self._has_failed = True
             self._begin()
+            raise
+        except FatalError as error:
+            if error.denied:
+                # Perhaps to the answers: that ends no process, as nothing depends on them.
+                self._topic.look(at_once=True)
+                if self._topic.problem:
+                    raise FatalError(self._topic.problem) from error
             raise
 
     def finish(self, timeout_s: float) -> bool:
@@ -350,9 +384,7 @@ class Shard:
 
     def _with_leaders(self) -> list[Partition]:
         """The partitions of the answers that can be read and written."""
-        info = self._topics.infos[self._config.answers]
-        numbers = sorted(set(range(info.partitions)) - info.leaderless)
-        return [Partition(self._config.answers, number) for number in numbers]
+        return [Partition(self._config.answers, number) for number in sorted(self._topic.numbers)]
 
     def _listen(self) -> None:
         """Read the answers of others to segments that this member is no longer first for, from now on."""

@@ -20,12 +20,10 @@ SEALED = [SegmentId(0, 60, 60, bytes(16))]
 class _Missing:
     """Answers that are expected for every block, and never come."""
 
-    topic = "app.answers"
-
     def __init__(self) -> None:
         self.waited_s = 0.0
 
-    def read(self, numbers: set[int]) -> None:
+    def read(self, numbers: set[int], topic_id: bytes) -> None:
         pass
 
     def poll(self, timeout_s: float) -> None:
@@ -40,8 +38,8 @@ class _Held:
 
     def __init__(self, app: App) -> None:
         self.answers = _Missing()
-        topics = SimpleNamespace(infos={"app.answers": SimpleNamespace(partitions=3, leaderless=set())})
-        self.blocks = HeldBlocks(LOG, SCHEME, cast("Any", topics), cast("Any", self.answers))
+        topic = SimpleNamespace(look=lambda: None, numbers={0, 1, 2}, topic_id=bytes(16))
+        self.blocks = HeldBlocks(LOG, SCHEME, cast("Any", topic), cast("Any", self.answers))
         values: list[bytes | None] = [encode_block(app.block(number), SCHEME) for number in range(3)]
         values.append(encode_block(app.block(3), bytes(16)))
         self.blocks.add([Records(LOG, offsets=[0, 1, 2, 3], timestamps_ms=[0] * 4, values=values)])

@@ -38,7 +38,7 @@ class _World:
         self.notices: list[str] = []
         broker = MemoryBroker(self.cluster)
         self.index = SegmentAnswers(
-            broker.reader(),
+            broker.reader,
             AnswersConfig(TOPIC, PATIENCE_S),
             SCHEME,
             GOLDEN.log_id,

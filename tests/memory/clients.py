@@ -104,6 +104,7 @@ class MemoryReader(_Client):
         found: list[Records] = []
         for step in range(len(ready)):
             partition = ready[(step + self._turn) % len(ready)]
+            self._cluster.require_rights(partition.topic)
             log, position = self._cluster.log(partition), self._positions[partition]
             self._compare(partition, log)
             if not log.beginning <= position <= log.end:
@@ -275,12 +276,17 @@ class MemoryAdmin(_Client):
         self._reach("topics")
         found: dict[str, TopicInfo | None] = {}
         for name in names:
+            if name in self._cluster.faults.hidden:
+                raise BrokerError(f"topic {name}: no permission to describe it", retryable=False)
             topic = self._cluster.topics.get(name)
             found[name] = None
             if topic is not None:
                 shown = dict(topic.settings) if settings else {}
                 dead = frozenset(at.number for at in self._cluster.faults.leaderless if at.topic == name)
-                found[name] = TopicInfo(name, topic.topic_id, len(topic.logs), topic.replication, shown, dead)
+                may = frozenset({"DESCRIBE"} if name in self._cluster.faults.denied else ())
+                found[name] = TopicInfo(
+                    name, topic.topic_id, len(topic.logs), topic.replication, shown, dead, may
+                )
         return found
 
     def create_topic(self, topic: NewTopic) -> None:

@@ -94,6 +94,11 @@ class MemoryCluster:
     in_flight: list[InFlight] = field(default_factory=list)
     _created: int = 0
 
+    def require_rights(self, topic: str) -> None:
+        """raises: FatalError for a topic that this user may not read or write"""
+        if topic in self.faults.denied:
+            raise FatalError(f"not allowed for topic {topic}", denied=True)
+
     def create(self, new: NewTopic) -> None:
         """Create a topic with an id of its own, never used before."""
         if new.name in self.topics:

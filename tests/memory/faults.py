@@ -40,6 +40,8 @@ class Faults:
         go on waiting. A number: the append fails; that many of its messages, the oldest, are written all the same, and
         perhaps later than what a new producer appends.
 
+    denied: topics that no user may read or write. hidden: topics that no user may describe.
+
     unreadable: offsets [start, stop) of batches that nobody can read; they stand in the log like others.
 
     refuses_commit: asked at each commit, with the transactional id and the number of messages in it: whether
@@ -57,4 +59,6 @@ class Faults:
     append_failure: Callable[[int], int | None] = never_fails
     refuses_commit: Callable[[str, int], bool] = commits
     refuses_record: Callable[[str, bytes | None, bytes | None], str | None] = takes
+    denied: set[str] = field(default_factory=set)
+    hidden: set[str] = field(default_factory=set)
     unreadable: dict[Partition, list[range]] = field(default_factory=dict)

@@ -29,6 +29,7 @@ class MemoryIdempotentProducer:
     def append(self, partition: Partition, messages: Messages) -> None:
         self._hook("appender.append.before")
         messages = self._clocks.stamped(messages)
+        self._cluster.require_rights(partition.topic)
         self._cluster.check(partition, messages)
         self._batches.check(partition, messages)
         self._cluster.hand_over(

@@ -9,6 +9,7 @@ import pytest
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.operate.acls import grants
 from twinsieve.pipeline.operate.topic_checks import Severity, check, create
 from twinsieve.pipeline.operate.topic_plan import plan_of
@@ -45,8 +46,38 @@ def test_it_is_made_for_shards_and_for_nobody_else() -> None:
     assert info.number("segment.bytes", 0) == 64 << 20
     assert check(_settings("shards"), shards) == []
     assert [(one.topic, one.severity) for one in check(_settings("shards"), plain)] == [
-        (ANSWERS, Severity.STOPS)
+        (ANSWERS, Severity.WARNS)
     ]
+
+
+@pytest.mark.parametrize(
+    "setting", ["cleanup.policy: compact", "max.message.bytes: 100", "min.insync.replicas: 3"]
+)
+def test_what_stops_a_start_with_other_topics_is_said_of_this_one(setting: str) -> None:
+    key, value = setting.split(": ")
+    cluster = _cluster(_settings("shards"))
+    for topic in (ANSWERS, "t.verdicts"):
+        cluster.topics[topic].settings[key] = value
+    found = {one.topic: one.severity for one in check(_settings("shards"), MemoryBroker(cluster).admin())}
+    assert found == {"t.verdicts": Severity.STOPS, ANSWERS: Severity.WARNS}
+
+
+def test_a_topic_that_this_user_may_not_read_or_describe_is_said() -> None:
+    cluster = _cluster(_settings("shards"))
+    for closed in (cluster.faults.denied, cluster.faults.hidden):
+        closed.add(ANSWERS)
+        (found,) = check(_settings("shards"), MemoryBroker(cluster).admin())
+        assert (found.topic, found.severity) == (ANSWERS, Severity.WARNS)
+        assert "permission" in found.text
+
+
+def test_create_leaves_a_topic_that_this_user_may_not_describe() -> None:
+    cluster = _cluster(_settings("shards"))
+    cluster.faults.hidden.add(ANSWERS)
+    assert create(_settings("shards"), MemoryBroker(cluster).admin()) == []
+    cluster.faults.hidden.add("t.verdicts")
+    with pytest.raises(BrokerError, match=r"t\.verdicts"):
+        create(_settings("shards"), MemoryBroker(cluster).admin())
 
 
 def test_the_files_of_other_topics_are_as_the_broker_sets_them() -> None:

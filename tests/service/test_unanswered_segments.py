@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.sharded_app import PATIENCE_S, settings_in
+from tests.crash.sharded_app import ANSWERS, PATIENCE_S, settings_in
 from tests.memory.broker import MemoryBroker
 from tests.service.conftest import scheme as scheme
 from tests.service.test_changed_settings import posts
 from tests.service.turned import Turned
+from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.index.ends import NOT_ALONE
 from twinsieve.pipeline.index.segment_answers import SegmentAnswers
 from twinsieve.pipeline.operate.status import status_of
@@ -123,3 +124,28 @@ def test_an_index_that_takes_over_hears_its_shards_first(
     successor.run(1.0 + QUERY_S)
     assert successor.value("index_unanswered_segments") == 1
     assert [line for line in caplog.messages if "no shard answers for 1 segments" in line]
+
+
+def test_a_topic_of_answers_that_is_gone_is_named_once_a_minute_until_it_is_back(
+    tmp_path: Path, scheme: Scheme, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = settings_in(str(tmp_path))
+    roles = Turned(settings, scheme)
+    roles.world.produce(posts(1, 110))
+    roles.run_until(roles.world.done, 60.0)
+    roles.run(PATIENCE_S + QUERY_S)
+    index = roles.index._index
+    roles.world.cluster.delete(ANSWERS)
+    caplog.clear()
+    roles.run(3 * QUIET_S)
+    lines = [line for line in caplog.messages if ANSWERS in line]
+    assert 2 <= len(lines) <= 4
+    assert f"{ANSWERS}: does not exist" in roles.index.remark
+    assert roles.ready
+    assert roles.index._index is index, "it has not restored"
+    roles.world.cluster.create(NewTopic(ANSWERS, 4))
+    roles.run(QUIET_S)
+    caplog.clear()
+    roles.run(QUIET_S)
+    assert ANSWERS not in roles.index.remark
+    assert not [line for line in caplog.messages if ANSWERS in line]
