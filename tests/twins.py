@@ -31,7 +31,7 @@ from twinsieve.stages.judge.frozen import Frozen, SavedParts
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.scheme import SchemeConfig
 from twinsieve.stages.near.answers import NO_ANSWERS, Answer
-from twinsieve.stages.window.segments import IntoFile, SegmentId
+from twinsieve.stages.window.segments import InMemory, IntoFile, SegmentId
 
 
 def hash64(text: str) -> int:
@@ -176,6 +176,10 @@ class HashSieve:
 
     def seal_into(self, write: IntoFile | None) -> None:
         """It has no segments."""
+
+    def in_memory(self) -> InMemory:
+        """It has no segments, so there is no next one."""
+        return InMemory(0, 0, 0, 0)
 
     def load(self, stream: BinaryIO, _files: SavedParts | None = None) -> HashSieve:
         self.judged_by, kept = orjson.loads(stream.read())

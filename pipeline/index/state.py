@@ -21,7 +21,7 @@ from twinsieve.stages.contract import Batch, Kind, SieveStats, Verdicts
 from twinsieve.stages.judge.frozen import Frozen
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.near.answers import NO_ANSWERS, Answer, chosen_of, joined
-from twinsieve.stages.window.segments import IntoFile, SegmentId
+from twinsieve.stages.window.segments import InMemory, IntoFile, SegmentId
 
 _Rows = TypeVar("_Rows", Batch, Verdicts)
 _Item = TypeVar("_Item")
@@ -53,6 +53,9 @@ class Judge(Protocol):
     def hold(self, answered: Collection[SegmentId]) -> Callable[[], None] | None:
         """Give up memory of sealed segments that somebody answers for; returns what takes another one into
         memory, for any thread."""
+
+    def in_memory(self) -> InMemory:
+        """The part of the near window that is in memory because it is in no file."""
 
     def take_answered(self) -> tuple[int, int]:
         """Rows times segments that were answered, and how many of them were looked up all the same, since the

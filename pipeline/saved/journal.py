@@ -293,10 +293,11 @@ class Journal:
             segments = frozenset(file.name for file in self._files if file.holds is Holds.SEGMENT)
         return Cut(frozen, closed, segments)
 
-    def write_segment(self, sealed: SealedSegment) -> Future[Arrays]:
+    def write_segment(self, sealed: SealedSegment) -> Future[Arrays] | None:
         """Begin to write a sealed segment; `BatchSieve.seal_into`.
 
-        A segment that cannot be written stays in memory, and its kept messages in their pieces.
+        A segment that cannot be written stays in memory, and its kept messages in their pieces. None: not
+        now.
         """
         return self.segments.write(sealed, SegmentOwner(self._note_segment, self._is_wanted))
 

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -20,6 +21,7 @@ from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.saved import UnreadableError
 from twinsieve.pipeline.saved.mapped_file import map_arrays, write_arrays
 from twinsieve.pipeline.saved.signing import Hashes, checksum_in, plain
+from twinsieve.pipeline.saved.tries import AGAIN_S, Tries
 from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.window.segments import HOT, Arrays, SealedSegment
 
@@ -236,16 +238,22 @@ class ScratchSegments:
         self._folder = folder
         self._report = report
         self._writer = DaemonExecutor("twinsieve-scratch")
+        self.tries = Tries()
         self._closed = False
 
     def write(
         self, sealed: SealedSegment, then: Callable[[ScratchFile], None] | None = None
-    ) -> Future[Arrays]:
+    ) -> Future[Arrays] | None:
         """Begin to write a segment; `BatchSieve.seal_into`. then: called from another thread with the file
         when it is written; it has to close the file"""
-        return self._writer.submit(self._written, sealed, then)
+        if not self.tries.may_begin(sealed.first):
+            return None
+        written = self._writer.submit(self._written, sealed, then)
+        written.add_done_callback(partial(self.tries.note, sealed.first))
+        return written
 
     def _written(self, sealed: SealedSegment, then: Callable[[ScratchFile], None] | None) -> Arrays:
+        self.tries.check(sealed.first)
         folder = self._folder or "the folder for temporary files"
         try:
             folder = scratch_folder(self._folder)
@@ -264,8 +272,9 @@ class ScratchSegments:
                 raise
             kind = error.strerror if isinstance(error, OSError) else str(error)
             self._report(
-                f"{folder}: a segment of the near window cannot be written ({kind}) and stays in memory; "
-                "free space, or set state.scratch to another folder"
+                f"{folder}: a segment of the near window cannot be written ({kind}) and stays in memory, "
+                f"with those after it; it is tried again in {AGAIN_S:.0f} s; free space, or set "
+                "state.scratch to another folder"
             )
             raise
 

@@ -1,5 +1,7 @@
 """`SegmentWriter`: writes sealed segments of a sieve to its storage, and maps them.
 
+One that cannot be written keeps those after it waiting, and is tried again alone (`tries`).
+
 If files of the storage are mapped where they are, the file is written there. Otherwise a scratch file is
 mapped, so that the segment's memory is free whatever the store does, and a copy of the scratch file goes to
 the store.
@@ -29,6 +31,7 @@ from twinsieve.pipeline.saved.segment_files import (
     written_segment,
 )
 from twinsieve.pipeline.saved.storage import NewFile, Storage, advice_on
+from twinsieve.pipeline.saved.tries import AGAIN_S
 from twinsieve.stages.window.segments import Arrays, SealedSegment
 
 _UPLOADED_AT_ONCE = 1 << 24
@@ -79,20 +82,36 @@ class SegmentWriter:
         """Whether segments are held back from the storage, until `publish`."""
         self._held: list[_Held] = []
         """Those segments; only `thread` changes the list."""
-        self.failures = 0
-        """Files that could not be written so far."""
+        self._tries = self.scratch.tries
+        self._not_stored = 0
         self._closed = False
 
-    def write(self, sealed: SealedSegment, owner: SegmentOwner) -> Future[Arrays]:
-        """Begin to write a segment; result: its map."""
+    @property
+    def failures(self) -> int:
+        """Segments of which a file could not be written so far; one that is tried again counts once."""
+        return self._tries.failures + self._not_stored
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the last segment that was tried could not be written on this machine."""
+        return self._tries.refuses
+
+    def write(self, sealed: SealedSegment, owner: SegmentOwner) -> Future[Arrays] | None:
+        """Begin to write a segment; result: its map. None while it waits for one before it."""
         self.being_written[sealed.first] = StateFile(
             "", Holds.SEGMENT, 0, "", first=sealed.first, end=sealed.end
         )
-        if self._storage.is_mapped:
-            written = self.thread.submit(self._written, sealed, owner)
-        else:
+        if not self._storage.is_mapped:
             written = self.scratch.write(sealed, partial(self._begin_upload, owner))
-        written.add_done_callback(partial(self._is_mapped, sealed.first))
+        elif self._tries.may_begin(sealed.first):
+            written = self.thread.submit(self._written, sealed, owner)
+            written.add_done_callback(partial(self._tries.note, sealed.first))
+        else:
+            written = None
+        if written is None:
+            del self.being_written[sealed.first]
+        else:
+            written.add_done_callback(partial(self._is_mapped, sealed.first))
         return written
 
     @property
@@ -137,12 +156,11 @@ class SegmentWriter:
 
     def _is_mapped(self, first: int, written: Future[Arrays]) -> None:
         has_failed = written.cancelled() or written.exception() is not None
-        if has_failed and not written.cancelled() and not self._closed:
-            self.failures += 1
         if has_failed or self._storage.is_mapped:
             self.being_written.pop(first, None)
 
     def _written(self, sealed: SealedSegment, owner: SegmentOwner) -> Arrays:
+        self._tries.check(sealed.first)
         file: NewFile | None = None
         try:
             file = self._new_file(sealed.first)
@@ -165,7 +183,8 @@ class SegmentWriter:
         except Exception as error:
             if file is not None:
                 file.discard()
-            self._report_failure(error, "stays in memory, and a restart takes longer")
+            again = f"it is tried again in {AGAIN_S:.0f} s"
+            self._report_failure(error, f"stays in memory, with those after it; {again}")
             raise
         return written.arrays
 
@@ -176,7 +195,7 @@ class SegmentWriter:
             owner.note(file, listed)
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
             file.discard()
-            self._not_stored(error)
+            self._leave_unstored(error)
 
     def _begin_upload(self, owner: SegmentOwner, segment: ScratchFile) -> None:
         """Begin to write a segment, which is mapped by now, to the store too."""
@@ -203,14 +222,14 @@ class SegmentWriter:
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
             if file is not None:
                 file.discard()
-            self._not_stored(error)
+            self._leave_unstored(error)
         finally:
             segment.file.close()
             self.being_written.pop(segment.first, None)
 
-    def _not_stored(self, error: Exception) -> None:
+    def _leave_unstored(self, error: Exception) -> None:
         if not self._closed:
-            self.failures += 1
+            self._not_stored += 1
         self._report_failure(error, "is only on this machine, and a restart takes longer")
 
     def _listed(self, file: NewFile, size: int, checksum: str, first: int, end: int) -> StateFile:

@@ -59,7 +59,7 @@ from twinsieve.stages.judge.state_bytes import read_state
 from twinsieve.stages.near.answers import NO_ANSWERS, Answer, lies_in, part_of
 from twinsieve.stages.near.hamming import blocks_of
 from twinsieve.stages.window.chunk import Chunk, rows, whole_batch
-from twinsieve.stages.window.segments import IntoFile, SealedSegment, SegmentId
+from twinsieve.stages.window.segments import InMemory, IntoFile, SealedSegment, SegmentId
 from twinsieve.stages.window.soundness import check_numbers
 
 _MEMORY = "near"
@@ -178,6 +178,10 @@ class BatchSieve:
         segments.use_files()
         segment = segments.next_to_hold()
         return None if segment is None else segment.use_memory
+
+    def in_memory(self) -> InMemory:
+        """The part of the near window that is in memory because it is in no file."""
+        return self.near.segments.in_memory()
 
     def take_answered(self) -> tuple[int, int]:
         """Rows times segments that were answered, and how many of them were looked up all the same, since the

@@ -93,8 +93,22 @@ class SegmentId(NamedTuple):
     digest: bytes
 
 
-IntoFile = Callable[[SealedSegment], Future[Arrays]]
-"""Begins to write a sealed segment to a file. Result: its arrays as private maps of the file."""
+IntoFile = Callable[[SealedSegment], Future[Arrays] | None]
+"""Begins to write a sealed segment to a file. Result: its arrays as private maps of the file; None: not now,
+ask again."""
+
+
+class InMemory(NamedTuple):
+    """The part of a near window that is in memory because it is in no file.
+
+    sealed: number of its sealed segments; bytes: of these and of the open one
+    next_bytes: what one more segment takes; room: most messages that are kept before that one begins
+    """
+
+    sealed: int
+    bytes: int
+    next_bytes: int
+    room: int
 
 
 class Segment:
@@ -153,13 +167,14 @@ class Segment:
         low, high = self.positions
         return bool(((positions >= low) & (positions <= high)).any())
 
-    def into_file(self, write: IntoFile, *, hot_stay: bool) -> None:
-        """Begin to write this sealed segment to a file, unless it lies in one or is being written.
+    def into_file(self, write: IntoFile, *, hot_stay: bool) -> bool:
+        """Begin to write this sealed segment to a file, unless it lies in one or is being written. returns:
+        False if it is not taken now
 
         hot_stay: as in `SealedSegment`
         """
         if self.is_mapped or self._mapping is not None:
-            return
+            return True
         ring = self.ring
         buckets = self.table.buckets
         arrays = ring.arrays() | {
@@ -168,6 +183,7 @@ class Segment:
             "positions": self.positions,
         }
         self._mapping = write(SealedSegment(self.first, ring.kept, self.messages, arrays, hot_stay))
+        return self._mapping is not None
 
     def give_up_file(self) -> None:
         """The segment is dropped: do not write it if that has not begun."""
@@ -350,18 +366,30 @@ class Segments:
         self._write_sealed()
 
     def _write_sealed(self) -> None:
-        """Begin to write all sealed segments that lie in no file: an earlier one may have failed for lack of
-        space."""
+        """Begin to write the sealed segments that lie in no file, the oldest first, as many as are taken."""
         if self._into_file is None:
             return
         for segment in self.sealed:
-            segment.into_file(self._into_file, hot_stay=self._shape.memory > 0)
+            if not segment.into_file(self._into_file, hot_stay=self._shape.memory > 0):
+                return
 
     def use_files(self) -> None:
-        """Use the files of sealed segments that were written meanwhile. Give up memory that is not needed."""
+        """Use the files of sealed segments that were written meanwhile, and begin to write again what could
+        not be written. Give up memory that is not needed."""
         for segment in self.sealed:
             segment.use_file()
+        self._write_sealed()
         self._stay_within_memory()
+
+    def in_memory(self) -> InMemory:
+        """What is in memory because it is in no file, after `use_files`."""
+        self.use_files()
+        sealed = [segment.bytes_used for segment in self.sealed if not segment.is_mapped]
+        opened = self.open.bytes_used
+        full = max((segment.bytes_used for segment in self.sealed), default=opened)
+        return InMemory(
+            len(sealed), sum(sealed) + opened, max(full, opened), 0 if self.is_full else self.room
+        )
 
     def wait_for_files(self) -> None:
         """Wait until all sealed segments but the newest are written, or cannot be, and use their files."""
