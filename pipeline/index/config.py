@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from threading import Event
@@ -63,6 +64,8 @@ class IndexConfig:
     unread_s: give up a topic if no worker was assigned any of it for this time
     needs_snapshots: stop if part of the log was deleted because snapshots contain it, and none can be read
     answers: how it uses what shards answer; None: it looks everything up itself
+    memory: `state.memory`, 0 for none
+    spare_bytes: how many bytes more this process may take; None if unknown
     """
 
     scheme: bytes
@@ -88,6 +91,8 @@ class IndexConfig:
     inputs_s: float
     unread_s: float
     answers: AnswersConfig | None
+    memory: int
+    spare_bytes: Callable[[], int | None]
 
 
 class IndexStep(StrEnum):
@@ -109,7 +114,7 @@ class IndexPhase(StrEnum):
     """Phases of an index; docs/DESIGN.md shows the transitions."""
 
     RESTORING = "restoring"
-    """it applies recorded decisions, and is not a member of its group yet"""
+    """it applies recorded decisions, and is no member of its group: not yet, or because its disk is full"""
     STANDBY = "standby"
     """a group member that was not assigned the log: it applies the decisions of the index that judges"""
     CATCHING_UP = "catching_up"
@@ -120,7 +125,7 @@ class IndexPhase(StrEnum):
 
 INDEX_WAYS: dict[IndexPhase, set[IndexPhase]] = {
     IndexPhase.RESTORING: {IndexPhase.STANDBY, IndexPhase.CATCHING_UP},
-    IndexPhase.STANDBY: {IndexPhase.CATCHING_UP},
-    IndexPhase.CATCHING_UP: {IndexPhase.STANDBY, IndexPhase.LIVE},
-    IndexPhase.LIVE: {IndexPhase.STANDBY, IndexPhase.CATCHING_UP},
+    IndexPhase.STANDBY: {IndexPhase.CATCHING_UP, IndexPhase.RESTORING},
+    IndexPhase.CATCHING_UP: {IndexPhase.STANDBY, IndexPhase.LIVE, IndexPhase.RESTORING},
+    IndexPhase.LIVE: {IndexPhase.STANDBY, IndexPhase.CATCHING_UP, IndexPhase.RESTORING},
 }

@@ -62,6 +62,7 @@ class Alone:
 NOT_ALONE = Alone()
 SHOWN_ALONE = 3
 """Segments that are recorded, as the broker limits metadata, and that a line names."""
+_PAUSED = re.compile(r"full@([0-9]{1,14})", re.ASCII)
 _ALONE = re.compile(r"[0-9]{1,9}(:[0-9]{1,18}-[0-9]{1,18}@[0-9]{1,14}){1,9}", re.ASCII)
 
 
@@ -86,12 +87,13 @@ def committed_record(
     behind_snapshots: bool = False,
     under: JudgedUnder = JudgedUnder(),  # noqa: B008 - a constant
     alone: Alone = NOT_ALONE,
+    paused_ms: int | None = None,
 ) -> Committed:
     """What the index commits: the log offset. Its metadata contain the least end of the decisions, whether
     the part of the log that snapshots contain is deleted, the output topic (empty if nothing is emitted),
-    under which settings the app has judged, and in which segments no shard answers, if there are any. An
-    older program of version 2 reads the first three and ignores what follows them; an empty text keeps its
-    place between two spaces.
+    under which settings the app has judged, in which segments no shard answers, if there are any, and since
+    when a full disk lets the index judge nothing, if so. An older program of version 2 reads the first three
+    and ignores what follows them; an empty text keeps its place between two spaces.
 
     >>> committed_record(7, 12, "unique", under=JudgedUnder("1f", "2e", '{"profile":"plain"}', "scope:b5"))
     Committed(offset=7, metadata='2 12 0 unique 1f 2e scope:b5 {"profile":"plain"}')
@@ -99,7 +101,8 @@ def committed_record(
     reading, scheme, fixed, settings = under
     head = (str(decisions_end), str(int(behind_snapshots)), output, reading, scheme, settings)
     shown = [f"{each.first}-{each.end}@{each.since_ms}" for each in alone.segments[:SHOWN_ALONE]]
-    fields = (*head, *([":".join((str(alone.count), *shown))] if shown else []), fixed)
+    full = [] if paused_ms is None else [f"full@{paused_ms}"]
+    fields = (*head, *([":".join((str(alone.count), *shown))] if shown else []), *full, fixed)
     return Committed(log_offset, f"2 {' '.join(fields)}".rstrip())
 
 
@@ -160,6 +163,18 @@ def recorded_alone(committed: Committed | None) -> Alone:
     count, *shown = said.split(":")
     numbers = [map(int, re.split("[-@]", each)) for each in shown]
     return Alone(int(count), tuple(Unanswered(*each) for each in numbers))
+
+
+def recorded_pause(committed: Committed | None) -> int | None:
+    """Since when the index that committed this judges nothing, because its disk is full (ms since 1970); None
+    if it judges.
+
+    >>> recorded_pause(committed_record(7, 12, paused_ms=99)), recorded_pause(committed_record(7, 12))
+    (99, None)
+    """
+    parts = committed.metadata.partition(" {")[0].split(" ") if committed is not None else []
+    said = [found for found in map(_PAUSED.fullmatch, parts[-1:]) if found]
+    return int(said[0][1]) if said else None
 
 
 def _recorded(committed: Committed | None) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ from twinsieve.pipeline.index.ends import (
     snapshots_missing,
 )
 from twinsieve.pipeline.index.follower import Follower, FollowerPhase
+from twinsieve.pipeline.index.full_disk import FullDisk
 from twinsieve.pipeline.index.held_blocks import HeldBlocks, ReadBlock
 from twinsieve.pipeline.index.history import History
 from twinsieve.pipeline.index.ledger import GivenUp
@@ -92,6 +93,14 @@ _JOIN_WHEN_LAG_BELOW = 5_000
 _MEND_EVERY_S = 3600.0
 """At least this time is between two restores of one process that are for whole snapshots alone. A restore
 may take minutes, and a disk that is too slow may lose kept messages again in it."""
+
+_LOOK_S = 5.0
+"""An index whose disk is full asks this often who else is in the group."""
+
+_FULL_FOLLOWED = 8
+_FULL_ROWS = 4_096
+"""While segments cannot be written, a step applies this many decisions at most, and none if there is room for
+fewer messages than this before a segment that does not fit."""
 
 _LIST_S = 5.0
 """How long an index that must know whether there is a newer snapshot waits for the folder."""
@@ -210,6 +219,13 @@ class Index:
         self._held = HeldBlocks(config.log, config.scheme, self.answers_topic, self.answers)
         self._sealed: list[SegmentId] = []
         self._memory = SegmentMemory(self.state, background, self.notices)
+        self.disk = FullDisk(
+            *(self.state.sieve, self._journal.segments if self._journal is not None else None),
+            *(config.memory, config.spare_bytes, clock, self.notices, self.log_lines),
+        )
+        self.stays_out = False
+        """Whether it joins no group for now, because its disk is full, and another index is there."""
+        self._look_s = clock.monotonic_s()
         self._writer: DecisionWriter | None = None
         self._to_trim: dict[Partition, int] = {}
         self._decisions_end = 0
@@ -251,8 +267,9 @@ class Index:
 
     @property
     def ready(self) -> bool:
-        """Whether this index judges, or stands by for the one that does; False in the other phases."""
-        return self.phase.now in (IndexPhase.LIVE, IndexPhase.STANDBY)
+        """Whether this index judges, or stands by for the one that does; False in the other phases, and while
+        its disk lets it do nothing."""
+        return self.phase.now in (IndexPhase.LIVE, IndexPhase.STANDBY) and self.disk.paused_ms is None
 
     @property
     def holds_log(self) -> bool:
@@ -268,13 +285,49 @@ class Index:
         if self._consumer is None:
             return False
         try:
-            members = self._admin.members(self._config.group).values()
+            others = self._has_others()
         except BrokerError:
             return False
-        others = any(Names.does("index", one.name) and one.name != self._config.member for one in members)
         if others:
             self._consumer.leave()
         return others
+
+    def _has_others(self) -> bool:
+        """Whether another index is in the group. raises: BrokerError"""
+        members = self._admin.members(self._config.group).values()
+        return any(Names.does("index", one.name) and one.name != self._config.member for one in members)
+
+    def _stay_out(self) -> bool:
+        """Whether to stay out of the group, or to leave it, because segments cannot be written and another
+        index is there. So those in the group are the ones whose disks have room, and one that judges nothing
+        hands over to one of them.
+
+        The one that judges leaves only when it has to pause, and once: else two with full disks would take
+        turns.
+        """
+        disk, now_s = self.disk, self._clock.monotonic_s()
+        leaves = not self.holds_log or (disk.paused_ms is not None and not disk.has_handed_over)
+        if not (disk.is_full and leaves):
+            self.stays_out = False
+        elif now_s >= self._look_s:
+            self._look_s = now_s + _LOOK_S
+            try:
+                self.stays_out = self._has_others()
+            except BrokerError:
+                return self.stays_out
+        return self.stays_out
+
+    def _leave(self, consumer: GroupConsumer) -> None:
+        """Leave the group, and follow whoever judges now."""
+        self.disk.has_handed_over |= self.holds_log
+        self._consumer, self._epoch = None, 0
+        consumer.leave()
+        self._follow_again(IndexPhase.RESTORING)
+        self.notices.append(
+            f"left the group {self._config.group}, because the disk does not take {self.disk.unwritten} "
+            "segments, so that an index whose disk has room judges; it comes back when this disk has room, "
+            "or when no index is there"
+        )
 
     def take_gaps(self) -> int:
         """Number of blocks or decisions that retention deleted before they were applied, since the last
@@ -301,7 +354,8 @@ class Index:
     def _step(self, timeout_s: float) -> list[Ruling]:
         consumer = self._consumer or self._join()
         if consumer is None:
-            self.follower.step(timeout_s, self._followed)
+            self._finish_snapshot()
+            self._apply(timeout_s)
             return []
         # Step 1: poll blocks.
         most = self._pace.blocks
@@ -316,6 +370,9 @@ class Index:
             own = self._config.log in polled.assignment
             self._follow_again(IndexPhase.CATCHING_UP if own else IndexPhase.STANDBY)
         self._finish_snapshot()
+        if self.disk.is_full and self._stay_out():
+            self._leave(consumer)
+            return []
         if not self.live:
             self._follow(consumer, polled.membership, timeout_s)
             return []
@@ -326,11 +383,17 @@ class Index:
             self._memory.step(answered, takes=is_settled)
             if is_settled:
                 self._note_unanswered(set(answered))
-        blocks = self._held.answered(timeout_s, self._sealed, self.state.asks)
+        blocks = self._held.answered(timeout_s, self._sealed, self.state.asks)[: self._pace.blocks]
         if blocks:
-            return self._judge(blocks[: self._pace.blocks], polled.membership)
+            fitting = self._fitting(blocks)
+            if fitting:
+                self.disk.go_on()
+                return self._judge(fitting, polled.membership)
+            if self.disk.pause():
+                # `status` reads it from there.
+                self._commit([], polled.membership)
         self.waits_since_ms = self._held.since_ms
-        if self._held:
+        if self._held and self.disk.paused_ms is None:
             return []
         if self._clock.monotonic_s() - self._checked_s >= self._config.check_s:
             self._check_idle(polled.membership)
@@ -340,7 +403,36 @@ class Index:
         """Timeout of a poll of the log."""
         if not self.live:
             return self._stand_by_s(timeout_s)
-        return 0.0 if self._held else timeout_s
+        return 0.0 if self._held and self.disk.paused_ms is None else timeout_s
+
+    def _fitting(self, blocks: list[ReadBlock]) -> list[ReadBlock]:
+        """Those of these blocks, from the first on, that can be judged without a segment that does not fit.
+
+        While segments cannot be written, a step begins no second segment, so that each one is looked at.
+        """
+        room = self.disk.look()
+        if room is None:
+            return blocks
+        rows = 0
+        for number, read in enumerate(blocks):
+            block = self._held.decoded(read)
+            rows += len(block.batch) if isinstance(block, Block) else 0
+            if rows > room.messages and (number or room.is_last):
+                return blocks[:number]
+        return blocks
+
+    def _apply(self, timeout_s: float) -> int:
+        """Let the follower apply decisions, unless that might begin a segment that does not fit; returns how
+        many."""
+        room = self.disk.look()
+        if room is None:
+            return self.follower.step(timeout_s, self._followed)
+        if room.is_last and room.messages < _FULL_ROWS:
+            self.disk.pause()
+            self._clock.sleep(timeout_s)
+            return 0
+        self.disk.go_on()
+        return self.follower.step(timeout_s, min(_FULL_FOLLOWED, self._followed))
 
     def _note_unanswered(self, answered: Collection[SegmentId]) -> None:
         """Note in which segments this index looks up itself: the sealed ones but these."""
@@ -408,6 +500,8 @@ class Index:
         no index judges until it has caught up. Returns None if it does not join."""
         config = self._config
         self._begin()
+        if self._stay_out():
+            return None
         join_at = self.follower.decisions_at + _JOIN_WHEN_LAG_BELOW
         if join_at < self._decisions_end:
             return None
@@ -484,7 +578,7 @@ class Index:
         if self.phase.now is IndexPhase.CATCHING_UP and self._writer is None:
             with suppress(AbortableError):
                 self._writer = DecisionWriter(self._broker, self._config, self._hook, self._reader)
-        self._applied = self.follower.step(timeout_s, self._followed)
+        self._applied = self._apply(timeout_s)
         if self._writer is not None and self.follower.caught_up(self._writer.decisions_end):
             self._go_live(consumer, self._writer, membership)
 
@@ -648,7 +742,8 @@ class Index:
         replies = {reply for _, reply in rulings}
         unreachable = self._topics.unreachable(self._config.verdicts, replies)
         link, rules = self.state.link, self.state.sieve.rules
-        link = self._writer.commit(rulings, self._recorded, membership, unreachable, link, rules, self._alone)
+        said = self._alone, self.disk.paused_ms
+        link = self._writer.commit(rulings, self._recorded, membership, unreachable, link, rules, *said)
         if rulings:
             self.state.reach(link, rules)
             self._report_other_rules(rulings[0][0].log_offset)

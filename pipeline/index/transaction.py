@@ -109,6 +109,7 @@ class DecisionWriter:
         link: bytes,
         rules: str,
         alone: Alone = NOT_ALONE,
+        paused_ms: int | None = None,
     ) -> bytes:
         """Write one transaction with decisions, answers and the log offset; returns the link after them.
 
@@ -116,7 +117,7 @@ class DecisionWriter:
         log_offset: log offset after the blocks of the rulings
         unreachable: verdicts partitions that cannot be written; workers ask again for those answers
         link: the link before the first decision; rules: `rules_digest` of this index
-        alone: in which segments it looks up itself
+        alone: in which segments it looks up itself; paused_ms: since when its disk lets it judge nothing
         raises: AbortableError if the transaction failed, so that nothing in it counts
         """
         config = self._config
@@ -141,6 +142,7 @@ class DecisionWriter:
             behind_snapshots=self.behind_snapshots,
             under=self.under,
             alone=alone,
+            paused_ms=paused_ms,
         )
         self._transact(decisions, answers, record, membership)
         self.decisions_end = decisions_end

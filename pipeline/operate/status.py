@@ -18,7 +18,7 @@ from twinsieve.pipeline.broker.records import (
     Records,
     UnreadableError,
 )
-from twinsieve.pipeline.index.ends import recorded_alone
+from twinsieve.pipeline.index.ends import recorded_alone, recorded_pause
 from twinsieve.pipeline.operate.foreign_members import described, foreign_members
 from twinsieve.pipeline.operate.input_lag import input_lags, member_name, owners
 from twinsieve.pipeline.operate.shard_members import ShardsStatus, shards_of
@@ -72,6 +72,7 @@ class Status:
     decided_ms: timestamp of the newest decision, ms since 1970; None if there is none
     foreign: members of the app's groups that are not twinsieve, a line each
     shards: the shards; None if the settings use none
+    paused_ms: since when a full disk lets the one that judges judge nothing, ms since 1970; None if it judges
     """
 
     app: str
@@ -83,6 +84,7 @@ class Status:
     decided_ms: int | None
     foreign: list[str]
     shards: ShardsStatus | None = None
+    paused_ms: int | None = None
 
     @property
     def waiting(self) -> int:
@@ -94,6 +96,12 @@ class Status:
         found = []
         if self.judge is None:
             found.append("nobody judges: start `twinsieve run`, or wait until an index has taken over")
+        elif self.paused_ms is not None:
+            found.append(
+                f"{self.judge} judges nothing, because its disk is full and one more segment would not fit "
+                "into its memory: free space there, or start an index whose disk has room; retention of the "
+                "input goes on"
+            )
         lone = [one.partition for one in self.inputs if one.worker is None]
         if lone:
             found.append(f"no worker has {_listed(lone)}: start `twinsieve run`, or wait for the rebalance")
@@ -186,6 +194,7 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
             for member in members.values()
         ],
         shards,
+        recorded_pause(judged) if judge is not None else None,
     )
 
 

@@ -39,6 +39,7 @@ from twinsieve.pipeline.saved.segment_files import is_in_memory, scratch_folder
 from twinsieve.pipeline.saved.signing import Signing
 from twinsieve.pipeline.saved.storage import Storage
 from twinsieve.pipeline.saved.store_calls import StoreCalls
+from twinsieve.pipeline.service.memory_limit import spare_bytes
 from twinsieve.pipeline.service.probe_limits import alive_s
 from twinsieve.pipeline.settings.common import common_settings
 from twinsieve.pipeline.settings.fixed import (
@@ -175,6 +176,8 @@ class Builder:
             answers=AnswersConfig(names.answers, settings.patience_ms / 1000)
             if settings.near.answers == "shards"
             else None,
+            memory=settings.state.memory or 0,
+            spare_bytes=spare_bytes,
         )
 
     def worker(self, hook: Hook) -> Worker:

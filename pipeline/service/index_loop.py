@@ -86,7 +86,9 @@ class IndexLoop(Loop):
         """Whether the index of this process has been restored and has joined its group, or has left it for a
         while."""
         index = self._index
-        return self._is_aside or (index is not None and index.phase.now is not IndexPhase.RESTORING)
+        if self._is_aside or index is None:
+            return self._is_aside
+        return index.stays_out or index.phase.now is not IndexPhase.RESTORING
 
     @property
     def waits_for_store(self) -> bool:
@@ -138,7 +140,8 @@ class IndexLoop(Loop):
         behind = f"is {behind_s:.0f} s behind" if behind_s >= _BEHIND_S else ""
         other = index.other_settings.remark if index is not None and is_live else ""
         alone = self._unanswered(index) if index is not None and is_live else ""
-        return "; ".join(filter(None, (behind, other, alone)))
+        disk = index.disk.remark if index is not None else ""
+        return "; ".join(filter(None, (disk, behind, other, alone)))
 
     def _unanswered(self, index: Index) -> str:
         """In which segments the index looks up itself, since when, and what is wrong with the topic of the
@@ -291,7 +294,7 @@ class IndexLoop(Loop):
         # rebalance every member is without its partitions for a moment.
         if stood_by and self._stood_by:
             self._worked()
-        if self._index.ready:
+        if self._index.ready or self._index.disk.is_full:
             return
         block, end, now_s = (
             self._index.state.next_offset,

@@ -21,6 +21,12 @@ def anonymous_bytes(root: Path = _ROOT) -> int | None:
     return 1024 * sum(map(int, found)) if (found := _OWN.findall(status)) else None
 
 
+def spare_bytes(root: Path = _ROOT) -> int | None:
+    """How many bytes more this process may take; None: unknown."""
+    taken, limit = anonymous_bytes(root), limit_bytes(root)
+    return None if taken is None or limit is None else limit - taken
+
+
 def limit_bytes(root: Path = _ROOT) -> int | None:
     """The lowest limit of the cgroups of this process, or the memory of the machine if that is less.
 

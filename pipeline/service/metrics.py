@@ -308,8 +308,13 @@ class Metrics:
         "Sealed segments that are being written to files, or wait for that.",
         alert="above 1 for long: a slow disk or store")
     segment_failures = Declared(COUNTER, "twinsieve_segment_failures",
-        "Files of segments that could not be written. Such a segment stays in memory until the next one "
-        "is sealed.", alert="growth")
+        "Segments of which a file could not be written. Such a segment stays in memory, and is tried again "
+        "each minute; it counts once.", alert="growth")
+    unwritten = Declared(GAUGE, "twinsieve_window_unwritten_segments",
+        "Sealed segments that are in memory alone, since one could not be written.", alert="above 0")
+    paused = Declared(GAUGE, "twinsieve_index_paused_by_disk",
+        "1 while this process judges and follows nothing: segments cannot be written, and one more in memory "
+        "would pass state.memory or the limit of memory.", alert="1")
     sieve_bytes = Declared(GAUGE, "twinsieve_sieve_bytes", "Memory of the sieve.")
     mapped_bytes = Declared(GAUGE, "twinsieve_sieve_mapped_bytes",
         "Bytes of sealed segments that are maps of files; the page cache holds the parts in use.")
@@ -533,6 +538,8 @@ class Metrics:
             self.snapshot_files.set({(): index.snapshots.files})
             self.stored_bytes.set({(): index.snapshots.stored_bytes})
         self.waiting_segments.set(index.snapshots.waiting_segments if index is not None else 0)
+        self.unwritten.set(index.disk.unwritten if index is not None else 0)
+        self.paused.set(index is not None and index.disk.paused_ms is not None)
 
     def _since(self, since_s: float) -> float:
         return self._clock.monotonic_s() - since_s

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from twinsieve.pipeline.service.memory_limit import anonymous_bytes, limit_bytes
+from twinsieve.pipeline.service.memory_limit import anonymous_bytes, limit_bytes, spare_bytes
 
 MIB = 1 << 20
 
@@ -103,3 +103,10 @@ def test_of_this_process() -> None:
     more, held = map(int, done.stdout.split())
     assert held == 64 * MIB
     assert 60 * MIB < more < 80 * MIB
+
+
+def test_what_is_left_is_the_limit_without_what_is_taken(tmp_path: Path) -> None:
+    assert spare_bytes(tmp_path) is None
+    texts = {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": f"{512 * MIB}\n"}
+    root = files(tmp_path, texts | {"proc/self/status": "RssAnon:\t  204800 kB\nRssShmem:\t  1024 kB\n"})
+    assert spare_bytes(root) == (512 - 201) * MIB

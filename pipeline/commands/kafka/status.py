@@ -39,11 +39,11 @@ def command(as_json: bool, max_waiting: int | None, flags: SettingsFlags) -> int
 
     It asks only the broker, so it works when no process of this app runs; it joins no group and changes
     nothing. If messages wait, or a transaction is open in the input, it observes for up to ten seconds
-    whether that ends. The exit code is 0 if nothing is wrong; 3 if no process judges, a partition has no
-    worker, messages of a partition wait and none comes out, a transaction of a producer stays open in the
-    input, an input topic was created again, the topic of the answers of shards is missing, a client that is
-    not twinsieve has joined a group of the app, or too many messages wait; 1 if the broker does not
-    answer.
+    whether that ends. The exit code is 0 if nothing is wrong; 3 if no process judges, a full disk lets it
+    judge nothing, a partition has no worker, messages of a partition wait and none comes out, a transaction
+    of a producer stays open in the input, an input topic was created again, the topic of the answers of
+    shards is missing, a client that is not twinsieve has joined a group of the app, or too many messages
+    wait; 1 if the broker does not answer.
     """
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.messages.spelling import to_json
