@@ -14,7 +14,7 @@ from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples
 from twinsieve.pipeline.settings import ConfigError
-from twinsieve.pipeline.settings.values import MEAN_CHARACTERS, read_duration_ms, read_size_bytes
+from twinsieve.pipeline.settings.values import MEAN_CHARACTERS, read_duration_ms, read_size_bytes, size_text
 from twinsieve.stages.errors import SieveError, UsageError
 
 if TYPE_CHECKING:
@@ -348,6 +348,14 @@ def _print_held(console: Console, settings: Settings, partitions: int) -> None:
         console.print(
             f"{name}limit of memory of a container or unit: {math.ceil(limit / 2**20):,} MiB; "
             f"time from SIGTERM to the end: at most {stop_s(settings, role):.0f} s",
+            soft_wrap=True,
+        )
+    if settings.near.window.messages > settings.near.segment and settings.near.method == "text":
+        most, memory = math.ceil(held.full_disk_limit / 2**20), settings.state.memory
+        console.print(
+            f"with a full disk, when no segment can be written: {most:,} MiB; judging pauses where one more "
+            f"would pass state.memory ({'none' if memory is None else size_text(memory)}) or the limit of "
+            "memory, and retention of the input goes on",
             soft_wrap=True,
         )
     console.print(

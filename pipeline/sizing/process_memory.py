@@ -28,7 +28,7 @@ from twinsieve.stages.exact.key_notes import NOTE_BYTES
 from twinsieve.stages.exact.trie import tier_sizes
 from twinsieve.stages.exact.trie_head import TrieHead
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
-from twinsieve.stages.judge.near_window import chunk_rows, segment_count
+from twinsieve.stages.judge.near_window import IN_MEMORY, chunk_rows, near_bytes, segment_count
 
 FORGOTTEN_BYTES = 24
 """Bytes for each message that was kept but then never emitted: its digest is remembered for the length of the
@@ -56,6 +56,7 @@ class Held:
     answers_made: answers that a shard has not written
     worker_fetched, index_fetched, shard_fetched: records that the clients of a role have fetched
     producer: queue of one producer
+    unwritten: what the near window takes more while none of its segments can be written
     """
 
     sieve: int
@@ -73,6 +74,7 @@ class Held:
     index_fetched: int
     shard_fetched: int
     producer: int
+    unwritten: int
 
     @property
     def worker(self) -> int:
@@ -105,6 +107,11 @@ class Held:
     def limit(self) -> int:
         """The limit of memory to give to a process that has both roles."""
         return self.process + PYTHON_BYTES
+
+    @property
+    def full_disk_limit(self) -> int:
+        """The limit that such a process needs if its disk takes no segment, and judging is not to pause."""
+        return self.limit + self.unwritten
 
     @property
     def shard_limit(self) -> int:
@@ -157,6 +164,7 @@ def held_by(settings: Settings, partitions: int) -> Held:
         # Of the log, and of the answers of its successors.
         shard_fetched=_read_bytes(kafka, 1 + answers) if shares else 0,
         producer=queue_bytes(kafka),
+        unwritten=unwritten_bytes(sieve),
     )
 
 
@@ -169,6 +177,20 @@ def _in_memory(config: SieveConfig) -> int:
     """Bytes of the hot arrays that one shard has in memory, if it answers for all sealed segments."""
     hot = hot_bytes(segment_parts(config, None))
     return min(config.near.memory, (segment_count(config) - 1) * hot)
+
+
+def unwritten_bytes(config: SieveConfig) -> int:
+    """Bytes that a near window takes more at worst while none of its segments can be written.
+
+    All of them are in memory then, or as many as find room in `state.memory`, for which judging pauses; one
+    that is full stays beside the open one in any case. raises: UsageError
+    """
+    parts = worst_case_bytes(config)
+    usual = sum(size for part, size in parts.items() if part not in ("bloom", "trie"))
+    most = sum(near_bytes(config, segment_count(config)).values())
+    if config.near.memory:
+        most = min(most, max(config.near.memory, sum(near_bytes(config, IN_MEMORY).values())))
+    return max(0, most - usual)
 
 
 _COPY_BYTES = 2 * (16 << 20)
