@@ -145,6 +145,8 @@ def app(
         for rule in (Rule.NUMBER, Rule.CALENDAR):
             add("twinsieve_index_kept_apart_total", growing(0.1), reason=rule.words)
         add("twinsieve_index_live", always(float(instance == judges)))
+        add("twinsieve_index_paused_by_disk", always(0))
+        add("twinsieve_window_unwritten_segments", always(0))
         add("twinsieve_foreign_members", always(0))
         add("twinsieve_unassigned_partitions", always(0))
         add("twinsieve_state_hung_seconds", always(0))

@@ -147,6 +147,21 @@ def store_hangs(series: Series) -> None:
     series.change("twinsieve_state_hung_seconds", during(lambda at: float(at - BEGIN_S)), instance="b:8080")
 
 
+def segments_unwritten(series: Series) -> None:
+    series.change("twinsieve_window_unwritten_segments", during(always(2)), instance="a:8080")
+
+
+def paused_by_disk(series: Series) -> None:
+    """As long as nothing waits: the next post would."""
+    series.change("twinsieve_index_paused_by_disk", during(always(1)), instance="a:8080")
+
+
+def paused_while_it_follows(series: Series) -> None:
+    """The one that judged has ended, and the one that is left has no room to follow it."""
+    series.change("twinsieve_index_live", during(always(0)))
+    series.change("twinsieve_index_paused_by_disk", during(always(1)), instance="b:8080")
+
+
 def dead_letter(series: Series) -> None:
     series.change("twinsieve_dead_letters_total", counted(1), instance="a:8080", reason="too_large")
 
@@ -204,6 +219,9 @@ STATES: list[tuple[Callable[[Series], None], set[str]]] = [
     (snapshot_fails, {"SnapshotsFail"}),
     (snapshot_old, {"SnapshotsFail"}),
     (store_hangs, {"SnapshotsFail"}),
+    (segments_unwritten, {"SnapshotsFail"}),
+    (paused_by_disk, {"PausedByDisk"}),
+    (paused_while_it_follows, {"PausedByDisk", "NoIndex"}),
     (dead_letter, {"DeadLetters"}),
     (new_reason, {"DeadLetters"}),
     (all_is_dropped, {"DropRateJumps"}),
@@ -301,6 +319,11 @@ def shards_are_late(series: Series) -> None:
     series.change("twinsieve_index_unused_answers_total", counted(9), reason="late")
 
 
+def handed_over(series: Series) -> None:
+    """A standby has no room, and the one that judges has."""
+    series.change("twinsieve_index_paused_by_disk", during(always(1)), instance="b:8080")
+
+
 def new_segment(series: Series) -> None:
     """A segment was sealed, and shards copy it."""
     series.change("twinsieve_index_unanswered_segments", during(always(1)))
@@ -308,7 +331,7 @@ def new_segment(series: Series) -> None:
 
 CALM = [
     *(dry_run, more_standbys, idle_night, rolling_restart),
-    *(known_reason, few_at_night, no_shards, new_segment, evenly_late, shards_are_late),
+    *(known_reason, few_at_night, no_shards, new_segment, handed_over, evenly_late, shards_are_late),
 ]
 
 
