@@ -219,9 +219,15 @@ class Index:
         self._held = HeldBlocks(config.log, config.scheme, self.answers_topic, self.answers)
         self._sealed: list[SegmentId] = []
         self._memory = SegmentMemory(self.state, background, self.notices)
+        segments = self._journal.segments if self._journal is not None else None
         self.disk = FullDisk(
-            *(self.state.sieve, self._journal.segments if self._journal is not None else None),
-            *(config.memory, config.spare_bytes, clock, self.notices, self.log_lines),
+            self.state.sieve,
+            segments,
+            config.memory,
+            config.spare_bytes,
+            clock,
+            self.notices,
+            self.log_lines,
         )
         self.stays_out = False
         """Whether it joins no group for now, because its disk is full, and another index is there."""

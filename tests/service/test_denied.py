@@ -110,6 +110,8 @@ class _Scripts:
                 waiting_segments=0,
                 take_segment_failures=lambda: 0,
             ),
+            disk=SimpleNamespace(unwritten=0, paused_ms=None, is_full=False, remark=""),
+            stays_out=False,
             take_gaps=lambda: 0,
             unjudged=0,
             sessions=0,
