@@ -74,8 +74,9 @@ def require_texts(
     """Whether a message with a text was seen. Check that messages of each input topic have one, then close
     the connection.
 
-    No check if `input.expect_text` is false, if nothing needs a text, or if these settings of the input are
-    on record. In doubt the start continues: if a topic has no message, if no other field holds
+    No check if `input.expect_text` is false, if nothing needs a text, if a schema registry tells what a
+    message is (another field cannot be proposed, and a start waits for no registry), or if these settings of
+    the input are on record. In doubt the start continues: if a topic has no message, if no other field holds
     strings, or if a message cannot be fetched, which the worker will report.
 
     settings: `input.topics` are read; group: the consumer group whose committed offsets are continued
@@ -87,6 +88,7 @@ def require_texts(
     """
     with closing(broker):
         needs_text = not (settings.exact.fields and settings.near.method == "none")
+        needs_text = needs_text and settings.input.encoding not in ("avro", "protobuf")
         if not settings.input.expect_text or not needs_text:
             return False
         admin = broker.admin()

@@ -26,9 +26,7 @@ from tests.registry.own_registry import OwnRegistry
 from tests.registry.test_values import POST, avro, post, proto_class, reader, reasons, register
 from twinsieve.pipeline.basics.dead_letter_reasons import UnreadableError
 from twinsieve.pipeline.broker.records import AbortableError, Header
-from twinsieve.pipeline.messages.other_field import OtherField
 from twinsieve.pipeline.registry.framing import id_headers, unframed
-from twinsieve.pipeline.settings.model import Settings
 
 VALUE, KEY = "__value_schema_id", "__key_schema_id"
 GUID = UUID("0f8fad5b-d9cb-469f-a165-70867728950e")
@@ -187,13 +185,3 @@ def test_a_real_registry_that_knows_no_guids_is_asked_for_ids(apicurio: Apicurio
     headers: list[list[Header]] = [[(VALUE, header)], [(VALUE, b"\1" + GUID.bytes)]]
     found = reader(apicurio).read([value] * 2, headers=headers)
     assert (found.rows, reasons(found)) == ([0], ["unknown_schema"])
-
-
-def test_a_start_finds_texts_whose_ids_are_in_headers(own: OwnRegistry) -> None:
-    value, headers = written(own, post(7, "a text"))
-    settings = {"input": {"encoding": "avro", "registry": {"url": own.url}}}
-    search = OtherField(Settings.model_validate(settings))
-    search.look(value)
-    assert not search.has_text
-    search.look(value, headers)
-    assert search.has_text
