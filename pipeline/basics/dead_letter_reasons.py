@@ -20,6 +20,7 @@ class DeadLetterReason(StrEnum):
     INVALID_CSV = "invalid_csv"
     NO_SCHEMA = "no_schema"
     UNKNOWN_SCHEMA = "unknown_schema"
+    SCHEMA_UNANSWERED = "schema_unanswered"
     INVALID_VALUE = "invalid_value"
     NOT_AN_OBJECT = "not_an_object"
     MISSING_FIELD = "missing_field"

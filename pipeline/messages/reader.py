@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
@@ -11,7 +12,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason, UnreadableError
 from twinsieve.pipeline.broker.records import Header
 from twinsieve.pipeline.messages.decode import Unreadable, decode_json, decode_rows, decode_text, too_large
 from twinsieve.pipeline.messages.documents import (
@@ -143,6 +144,8 @@ class MessageReader:
     text_roots: names of the top-level members that hold the text
     each: path of the list of which each item is a message; None if a row is one
     reads_headers: whether a header of a message may hold the id of its schema
+    values: what reads values whose schemas a registry holds; None for other messages
+    now_s: a monotonic clock
     raises: UsageError for a field name that is not a path, with its setting and column
     """
 
@@ -154,6 +157,7 @@ class MessageReader:
         ids_shown: bool = False,
         passes_null: bool = False,
         cuts_lists: bool = False,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         source = settings.input
         self._json = source.encoding in ("json", "json_schema")
@@ -175,7 +179,7 @@ class MessageReader:
         self._time = next(iter(paths("input.time_field", [source.time_field])), None)
         self._scope = paths("scope", settings.scope)
         self._key = paths("exact.fields", settings.exact.fields)
-        self._values = values_of(source, self.roots)
+        self.values = values_of(source, self.roots, now_s)
         self._shown = (lambda path: str(path[0])) if flat else name_of
         self._text_needed = not (settings.exact.fields and settings.near.method == "none")
         self._keyless_unreadable = settings.exact.empty_key == "dead_letter"
@@ -228,7 +232,7 @@ class MessageReader:
         """
         watched = [("scope", path) for path in self._scope]
         watched += [("exact.fields", path) for path in self._key]
-        if (self._json or self._values is not None) and self._text_needed:
+        if (self._json or self.values is not None) and self._text_needed:
             watched += [(TEXT, path) for path in self._texts]
         for name, path in (("id_field", self._id), ("time_field", self._time)):
             if path is not None and name in given:
@@ -252,7 +256,7 @@ class MessageReader:
         messages: None for a message without a value
         unreadable: rows already known to be unreadable, by index; they are not decoded
         headers: of each message; needed if `reads_headers`, and empty where messages have none
-        raises: AbortableError if a schema registry does not answer
+        raises: AbortableError if a schema registry does not answer what `values` asks
         """
         bad = dict(unreadable or {})
         if _longest(messages) > self._max_bytes:
@@ -261,12 +265,27 @@ class MessageReader:
                     bad.setdefault(row, too_large(row, len(message), self._max_bytes))
         if self.reads_headers:
             ids = id_headers(headers or [()] * len(messages), self._part)
-            rows, values = [*zip(messages, ids, strict=True)], self._values
+            rows, values = [*zip(messages, ids, strict=True)], self.values
             if values is not None:
                 documents = decode_rows(rows, lambda row: values.decode(unframed(*row)), bad)
                 return self._columns(Decoded(documents), bad, None)
             messages = decode_rows(rows, lambda row: unframed(*row).value, bad)
         return self._columns(self._decoded(messages, bad), bad, messages if self._json else None)
+
+    def schemas(
+        self, messages: Sequence[bytes | None], headers: Sequence[Sequence[Header]]
+    ) -> list[int | str | None]:
+        """The id or GUID of each message's schema; None for a message that has none, or is too large to be
+        read. messages, headers: as for `read`"""
+        ids = id_headers(headers or [()] * len(messages), self._part)
+        found: list[int | str | None] = []
+        for message, header in zip(messages, ids, strict=True):
+            try:
+                is_read = message is None or len(message) <= self._max_bytes
+                found.append(unframed(message, header).schema if is_read else None)
+            except UnreadableError:
+                found.append(None)
+        return found
 
     def columns(self, documents: Sequence[Any], bad: Mapping[int, Unreadable]) -> MessageColumns:
         """Columns of decoded messages whose values have only one spelling.

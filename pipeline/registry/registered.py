@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, NamedTuple, Protocol
 
 from confluent_kafka.schema_registry import Schema
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason, UnreadableError
 from twinsieve.pipeline.broker.records import AbortableError
 from twinsieve.pipeline.registry.framing import Framed
-from twinsieve.pipeline.registry.schemas import Registry, SchemaError
+from twinsieve.pipeline.registry.schemas import Registry, SchemaError, SilentError
 
 _UNKNOWN_S = 30.0
 """For how long an unknown id is not asked for again: strangers may write any number."""
@@ -22,6 +22,21 @@ _UNTOLD = "AVRO"
 reading the schema shows whether it is of the form."""
 Reader = Callable[[Framed], Any]
 """Makes the document of a value. Whatever it raises, but MemoryError, means that the value does not fit."""
+
+
+class Answer(NamedTuple):
+    """What came of asking for a schema.
+
+    reader: what reads its values; None without one; why: why there is none
+    is_said: whether the registry said so; else it said nothing about this schema
+    is_busy, answers: as for `SilentError`
+    """
+
+    reader: Reader | None
+    why: str = ""
+    is_said: bool = True
+    is_busy: bool = False
+    answers: bool = True
 
 
 class Form(Protocol):
@@ -44,11 +59,16 @@ class Form(Protocol):
 
 
 class RegisteredValues:
-    """Each schema is asked for once."""
+    """Each schema is asked for once: by `decode`, or beside it (`AskedBeside`).
 
-    def __init__(self, registry: Registry, form: Form) -> None:
-        self._registry = registry
+    now_s: a monotonic clock; asks: whether `decode` asks for a schema that was not asked for before
+    """
+
+    def __init__(self, registry: Registry, form: Form, now_s: Callable[[], float] = time.monotonic) -> None:
+        self.registry = registry
+        self.asks = True
         self._form = form
+        self._now_s = now_s
         self._readers: dict[int | str, Reader] = {}
         self._refused: dict[int | str, tuple[float, str]] = {}
         """Of each schema that cannot be used: until when it is not asked for again, and why."""
@@ -56,7 +76,7 @@ class RegisteredValues:
     def decode(self, message: Framed) -> Any:
         """The document of a message.
 
-        raises: UnreadableError; AbortableError if the registry does not answer
+        raises: UnreadableError; AbortableError if it is asked for, and the registry answers nothing
         """
         read = self._reader(message.schema)
         try:
@@ -70,34 +90,68 @@ class RegisteredValues:
                 DeadLetterReason.INVALID_VALUE, f"is no {self._form.title} of schema {message.schema} ({why})"
             ) from error
 
+    def knows(self, number: int | str) -> bool:
+        """Whether it is known what this schema is, or why it cannot be used."""
+        return number in self._readers or number in self._refused
+
+    def ask(self, number: int | str) -> Answer:
+        """What the registry says of a schema; any thread may ask."""
+        try:
+            return Answer(self._made(number))
+        except SchemaError as error:
+            return Answer(None, str(error))
+        except SilentError as error:
+            return Answer(None, str(error), is_said=False, is_busy=error.is_busy, answers=error.answers)
+
+    def remember(self, number: int | str, answer: Answer) -> None:
+        """Keep what was said of a schema."""
+        if answer.reader is not None:
+            self._readers[number] = answer.reader
+        else:
+            self._refused[number] = (self._now_s() + _UNKNOWN_S, answer.why)
+
+    def forget(self, needed: Collection[int | str] = ()) -> None:
+        """Forget what is too old or too much, the oldest first, but not what a waiting message needs."""
+        now_s = self._now_s()
+        spare = [number for number in self._refused if number not in needed]
+        for place, number in enumerate(spare):
+            if place < len(spare) - _MOST_UNKNOWN or self._refused[number][0] <= now_s:
+                del self._refused[number]
+        if len(self._readers) > _MOST_SCHEMAS:
+            spare = [number for number in self._readers if number not in needed]
+            for number in spare[: len(self._readers) - _MOST_SCHEMAS]:
+                del self._readers[number]
+
     def _reader(self, number: int | str) -> Reader:
         reader = self._readers.get(number)
         if reader is not None:
             return reader
-        until_s, why = self._refused.get(number, (0.0, ""))
-        if time.monotonic() >= until_s:
-            try:
-                reader = self._made(number)
-            except SchemaError as error:
-                why = str(error)
-                if len(self._refused) >= _MOST_UNKNOWN:
-                    self._refused.clear()
-                self._refused[number] = (time.monotonic() + _UNKNOWN_S, why)
-            else:
-                if len(self._readers) >= _MOST_SCHEMAS:
-                    self._readers.clear()
-                self._readers[number] = reader
-                return reader
+        if self.asks:
+            self.forget()
+            if number not in self._refused:
+                answer = self.ask(number)
+                if not answer.answers:
+                    raise AbortableError(answer.why)
+                if answer.is_said:
+                    self.remember(number, answer)
+                if answer.reader is not None:
+                    return answer.reader
+        if number not in self._refused:
+            raise UnreadableError(
+                DeadLetterReason.SCHEMA_UNANSWERED,
+                f"is of schema {number}, about which the registry says nothing",
+            )
+        why = self._refused[number][1]
         raise UnreadableError(DeadLetterReason.UNKNOWN_SCHEMA, f"is of a schema that cannot be used: {why}")
 
     def _made(self, number: int | str) -> Reader:
         form = self._form
-        schema = self._registry.schema(number, form.text)
+        schema = self.registry.schema(number, form.text)
         kind = schema.schema_type or _UNTOLD
         if kind not in (form.kind, _UNTOLD):
             raise SchemaError(f"schema {number} is {kind}, not {form.kind}")
         try:
-            return form.reader(schema, self._registry.imports(schema, form.text))
+            return form.reader(schema, self.registry.imports(schema, form.text))
         except (SchemaError, AbortableError):
             raise
         except Exception as error:

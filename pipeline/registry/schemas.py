@@ -1,8 +1,14 @@
-"""Asks a registry for schemas, by confluent-kafka's own client."""
+"""Asks a registry for schemas, by confluent-kafka's own client, and tells answers about a schema from others.
+
+Some answers are about the schema: it is there, or there is no such schema for us. They count only while the
+registry itself answers: a gateway, or a registry that loses its rights, answers 404 or 403 for everything.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,7 +20,15 @@ from twinsieve.pipeline.settings.model import RegistrySettings
 from twinsieve.pipeline.settings.secret_files import secret_text
 
 _ANSWER_S = 5.0
-_NOT_FOUND = 404
+_ITSELF_S = 60.0
+"""For how long it counts that the registry itself has answered."""
+_BESIDE_S = 5.0
+"""The same where time counts: whether the registry answers others while it does not answer about a schema."""
+_LONGEST_GAP_S = 10.0
+"""Most seconds between two answers in which the registry counts as one that answers."""
+_NOT_FOUND, _TOO_MANY = 404, 429
+_OF_ONE_SCHEMA = (400, 403, _NOT_FOUND, 410, 422)
+"""May be answers about a schema: of an id beyond 2^31, of another team's subject, of one that was deleted."""
 _UNKNOWN = (40401, 40402, 40403)
 """Codes of a registry that knows no such subject, version or schema. Other servers, a registry under another
 path, and one that is asked for what is no id (2^31 and more) answer 404 without them."""
@@ -26,18 +40,41 @@ class SchemaError(Exception):
     """Values of a schema cannot be read, whatever they are; the text says why."""
 
 
-class Registry:
-    """A client that is made again after an error, with secrets and certificates as their files are then."""
+class SilentError(AbortableError):
+    """The registry says nothing about a schema.
 
-    def __init__(self, settings: RegistrySettings) -> None:
+    is_busy: it takes no more requests for now; answers: whether it answers others meanwhile
+    """
+
+    def __init__(self, why: str, *, is_busy: bool, answers: bool) -> None:
+        super().__init__(why)
+        self.is_busy, self.answers = is_busy, answers
+
+
+class Registry:
+    """A client that is made again after an error, with secrets and certificates as their files are then. Any
+    thread may use it.
+
+    now_s: a monotonic clock
+    heard_s: when the registry itself answered last
+    answering_s: seconds in which it did, without longer gaps: a time that stands while nothing answers
+    """
+
+    def __init__(self, settings: RegistrySettings, now_s: Callable[[], float] = time.monotonic) -> None:
         self._settings = settings
+        self._now_s = now_s
         self._client: SchemaRegistryClient | None = None
+        self._lock, self._control = Lock(), Lock()
+        self._known: Callable[[Any], Any] | None = None
+        """Asks for a schema that the registry has."""
+        self.heard_s = -_ITSELF_S
+        self.answering_s = 0.0
 
     def schema(self, number: int | str, form: str | None) -> Schema:
         """The schema with this id, or with this GUID if it is a text.
 
         form: of its text, None as it was registered
-        raises: SchemaError if the registry does not know it; AbortableError if it does not answer
+        raises: SchemaError if the registry has none for us; SilentError if it says nothing about it
         """
 
         def ask(client: SchemaRegistryClient) -> Schema:
@@ -46,6 +83,7 @@ class Registry:
             return client.get_schema(number, fmt=form)
 
         found: Schema = self._asked(f"schema {number}", ask)
+        self._known = ask
         return found
 
     def imports(self, schema: Schema, form: str | None) -> Iterator[tuple[str, Schema]]:
@@ -71,27 +109,67 @@ class Registry:
     def _asked(self, what: str, ask: Callable[[Any], Any]) -> Any:
         # Addresses are not shown whole in errors, as they may hold a login.
         where = ", ".join(urlsplit(url.strip()).netloc for url in (self._settings.url or "").split(","))
+        status = 0
+        cause: Exception
         try:
-            if self._client is None:
-                self._client = self._connected()
-            return _found(self._client, what, ask)
-        except SchemaError:
-            raise
+            found = ask(self._connection())
         except SchemaRegistryError as error:
-            self._client = None
-            advice = f"it answers {error.http_status_code}; it is asked again"
-            if error.http_status_code == _NOT_FOUND:
+            status, cause = error.http_status_code, error
+            if _is_own(error):
+                self._hear()
+            advice = f"it answers {status}; it is asked again"
+            if status == _NOT_FOUND:
                 advice = "it answers 404, and not as a schema registry; check the path of input.registry.url"
-            if error.http_status_code in _LOGIN_REFUSED:
-                advice = "it refuses the login; check input.registry.username and its password"
-            raise AbortableError(f"schema registry {where}: {what}: {advice}") from error
-        except Exception as error:
+            if status in _LOGIN_REFUSED:
+                advice = "it refuses the login; check input.registry.username, its password and its rights"
+        except Exception as error:  # noqa: BLE001
             # The client lets errors of its HTTP library, of sockets and of certificates through.
-            self._client = None
-            reason = printable(str(error) or type(error).__name__)[:_DETAIL]
-            raise AbortableError(
-                f"schema registry {where}: {what}: no answer ({reason}); it is asked again"
-            ) from error
+            cause, reason = error, printable(str(error) or type(error).__name__)[:_DETAIL]
+            advice = f"no answer ({reason}); it is asked again"
+        else:
+            self._hear()
+            return found
+        is_of_schema = status in _OF_ONE_SCHEMA
+        answers = self._answers(_ITSELF_S if is_of_schema else _BESIDE_S)
+        if is_of_schema and answers:
+            said = "does not know" if status == _NOT_FOUND else f"answers {status} for"
+            raise SchemaError(f"the registry {said} {what}") from cause
+        self._client = None
+        why = f"schema registry {where}: {what}: {advice}"
+        raise SilentError(why, is_busy=status == _TOO_MANY, answers=answers) from cause
+
+    def _answers(self, within_s: float) -> bool:
+        """Whether the registry itself has answered within this time. If it has not, it is asked for what it
+        had before, and for a subject that is known, or unknown as a registry says it."""
+        with self._control:
+            if self._now_s() - self.heard_s < within_s:
+                return True
+            for ask in filter(None, (self._known, _subject)):
+                try:
+                    client: Any = self._connection()
+                    client.clear_caches()
+                    ask(client)
+                except SchemaRegistryError as error:
+                    if not _is_own(error):
+                        continue
+                except Exception:  # noqa: BLE001 - whatever it is, it is no answer
+                    self._client = None
+                    continue
+                self._hear()
+                return True
+        return False
+
+    def _hear(self) -> None:
+        with self._lock:
+            now_s = self._now_s()
+            self.answering_s += max(0.0, min(now_s - self.heard_s, _LONGEST_GAP_S))
+            self.heard_s = now_s
+
+    def _connection(self) -> SchemaRegistryClient:
+        client = self._client
+        if client is None:
+            client = self._client = self._connected()
+        return client
 
     def _connected(self) -> SchemaRegistryClient:
         settings = self._settings
@@ -105,21 +183,11 @@ class Registry:
         return SchemaRegistryClient(options)
 
 
-def _found(client: SchemaRegistryClient, what: str, ask: Callable[[Any], Any]) -> Any:
-    """What is asked for. raises: SchemaError if the registry does not know it; any error of the client"""
-    try:
-        return ask(client)
-    except SchemaRegistryError as error:
-        if error.error_code in _UNKNOWN or (error.http_status_code == _NOT_FOUND and _is_registry(client)):
-            raise SchemaError(f"the registry does not know {what}") from error
-        raise
+def _is_own(error: SchemaRegistryError) -> bool:
+    """Whether only a registry answers so."""
+    return error.error_code in _UNKNOWN
 
 
-def _is_registry(client: SchemaRegistryClient) -> bool:
-    """Whether a subject is known, or unknown as a registry says it."""
-    try:
-        # No schema by its id: the client keeps that for later, in whatever format it was asked for.
-        client.get_version("twinsieve", 1)
-    except SchemaRegistryError as error:
-        return error.error_code in _UNKNOWN
-    return True
+def _subject(client: SchemaRegistryClient) -> None:
+    # No schema by its id: strangers may choose one, and this subject is asked for by nobody else.
+    client.get_version("twinsieve", 1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from twinsieve.pipeline.registry.framing import Framed
@@ -10,20 +11,46 @@ from twinsieve.pipeline.settings.model import InputSettings
 from twinsieve.stages.errors import UsageError
 
 
+class Said(Protocol):
+    """`registered.Answer`, which cannot be imported without the extra."""
+
+    @property
+    def why(self) -> str: ...
+    @property
+    def is_said(self) -> bool: ...
+    @property
+    def is_busy(self) -> bool: ...
+    @property
+    def answers(self) -> bool: ...
+
+
+class Heard(Protocol):
+    """When a registry answered: `schemas.Registry`."""
+
+    heard_s: float
+    answering_s: float
+
+
 class Values(Protocol):
-    """Reads messages that are no JSON."""
+    """Reads messages that are no JSON: `registered.RegisteredValues`."""
 
-    def decode(self, message: Framed) -> Any:
-        """The document of a message, with at least the wanted fields.
+    asks: bool
 
-        raises: UnreadableError; AbortableError if the registry does not answer
-        """
+    @property
+    def registry(self) -> Heard: ...
+    def decode(self, message: Framed) -> Any: ...
+    def knows(self, number: int | str) -> bool: ...
+    def ask(self, number: int | str) -> Said: ...
+    def remember(self, number: int | str, answer: Any) -> None: ...
+    def forget(self, needed: Collection[int | str]) -> None: ...
 
 
-def values_of(source: InputSettings, wanted: Collection[str]) -> Values | None:
+def values_of(
+    source: InputSettings, wanted: Collection[str], now_s: Callable[[], float] = time.monotonic
+) -> Values | None:
     """What reads the messages of this input; None if they are JSON or text.
 
-    wanted: names of the fields of a message that are read
+    wanted: names of the fields of a message that are read; now_s: a monotonic clock
     raises: UsageError if a package is missing
     """
     if source.encoding not in ("avro", "protobuf"):
@@ -46,4 +73,4 @@ def values_of(source: InputSettings, wanted: Collection[str]) -> Values | None:
             f"input.encoding: {source.encoding} needs the package {error.name}; in a checkout: "
             "pip install '.[registry]'"
         ) from error
-    return RegisteredValues(Registry(source.registry), form)
+    return RegisteredValues(Registry(source.registry, now_s), form, now_s)

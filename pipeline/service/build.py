@@ -34,6 +34,7 @@ from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.messages.reader import KEYS_BY, MessageReader
 from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.operate.topic_plan import plan_of, trims_log
+from twinsieve.pipeline.registry.beside import AskedBeside
 from twinsieve.pipeline.saved import Watch, no_watch
 from twinsieve.pipeline.saved.segment_files import is_in_memory, scratch_folder
 from twinsieve.pipeline.saved.signing import Signing
@@ -184,14 +185,17 @@ class Builder:
         """A new worker with its own clients. raises: BrokerError"""
         settings, source = self.settings, self.settings.input
         config = self.worker_config()
+        now_s = self.clock.monotonic_s
+        messages = MessageReader(settings, passes_null=settings.passes_null_text(on_files=False), now_s=now_s)
         reader = RecordReader(
-            MessageReader(settings, passes_null=settings.passes_null_text(on_files=False)),
+            messages,
             self.scheme,
             part=source.part,
             stamped=source.time_field is None,
             proposal=proposal_for(settings, on_kafka=True),
             proposal_cost=profile_cost(settings),
             has_text=self.has_text,
+            schemas=AskedBeside(messages.values, now_s) if messages.values is not None else None,
         )
         with ExitStack() as stack:
             broker = self.connect(settings)

@@ -15,6 +15,7 @@ from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import Records
 from twinsieve.pipeline.messages.reader import MessageReader, Reads, make_batch
 from twinsieve.pipeline.messages.verdict_values import pick
+from twinsieve.pipeline.registry.beside import AskedBeside
 from twinsieve.pipeline.settings.proposal import ProfileProposal
 from twinsieve.pipeline.wire.block import RowKind
 from twinsieve.stages.contract import NO_TIME, Batch
@@ -31,6 +32,7 @@ class RecordReader:
     has_text: is set when a message had a text
     keyless, bad_times: number of messages so far with an empty key, and with a time that could not be parsed;
         whoever counts them sets these back
+    schemas: asks a registry for the schemas of the messages; None if they need none
     notices: receives a line for each field that no message has contained so far; a worker replaces this list
         by its own
     """
@@ -41,12 +43,22 @@ class RecordReader:
     stamped: bool
     proposal: ProfileProposal | None = None
     proposal_cost: str = ""
+    schemas: AskedBeside | None = None
     has_text: Event = field(default_factory=Event)
     keyless: int = 0
     bad_times: int = 0
     _salt: int = field(default_factory=lambda: int.from_bytes(os.urandom(8), "little"))
     _numbered: int = 0
     notices: list[str] = field(default_factory=list)
+
+    def schemas_of(self, records: Records) -> list[int | str | None]:
+        """The schema that must be known before each record is read; None where none is needed."""
+        payloads = records.values if self.part == "value" else records.keys
+        found = self.messages.schemas(payloads, records.headers)
+        if self.part == "key":
+            pairs = zip(found, records.values, strict=True)
+            return [None if value is None else schema for schema, value in pairs]
+        return found
 
     def read_all(
         self, parts: Sequence[tuple[Records, Mapping[int, DeadLetterReason]]]

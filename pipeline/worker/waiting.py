@@ -28,11 +28,13 @@ class WaitReason(StrEnum):
     """an output refuses one of its messages, and `output.on_refused` is hold"""
     UNREADABLE = "unreadable_batch"
     """a batch of it cannot be read, and `input.on_unreadable_batch` is hold"""
+    SCHEMA = "schema_registry"
+    """a schema registry has not said yet what the schema of its next message is"""
 
 
-_ENDS_WITH_OUTPUT = frozenset(WaitReason) - {WaitReason.UNREADABLE}
-"""Reasons that end when the partition emits something. It may emit messages before a batch that cannot be
-read."""
+_ENDS_WITH_OUTPUT = frozenset(WaitReason) - {WaitReason.UNREADABLE, WaitReason.SCHEMA}
+"""Reasons that end when the partition emits something. It may emit messages before one that cannot be read
+yet."""
 
 
 class Wait(NamedTuple):
@@ -101,7 +103,7 @@ class Waits:
 
     def ended(self, partitions: Collection[Partition], *reasons: WaitReason) -> None:
         """Note that these partitions go on. reasons: only those that wait for one of these; if none is given,
-        for any but an unreadable batch"""
+        for any but those that keep it from being read"""
         for partition in partitions:
             wait = self._of.get(partition)
             if wait is not None and wait.reason in (reasons or _ENDS_WITH_OUTPUT):

@@ -6,7 +6,8 @@ sequence of blocks, each of which asks for verdicts on the next messages. Steps 
 1. Poll input records, together with the current group membership. Hook: POLLED. If the epoch has changed
    (a rebalance), drop every session; the partitions begin again from their committed offsets.
 2. Make the fingerprints of the polled messages and append them to the log as blocks. The originals wait in
-   `Session.pending`. Hooks: FINGERPRINTED, APPENDED.
+   `Session.pending`. A partition is read only up to its first message that waits for a schema registry.
+   Hooks: FINGERPRINTED, APPENDED.
 3. Open a session for each partition that has none: read the committed offset, note the end of the partition
    for the answers, append a start block. A partition without a committed offset first waits until the index
    accepts the session, and then commits an offset. Hook: OPENED.
@@ -66,6 +67,7 @@ from twinsieve.pipeline.worker.openings import NewSession, OpeningQueue, Opening
 from twinsieve.pipeline.worker.outbox import Outbox, Outgoing
 from twinsieve.pipeline.worker.partitions import EndOffsets, WorkerTopics
 from twinsieve.pipeline.worker.record_reader import RecordReader
+from twinsieve.pipeline.worker.schema_holds import SchemaHolds
 from twinsieve.pipeline.worker.session import Room, Session
 from twinsieve.pipeline.worker.suspects import Suspects
 from twinsieve.pipeline.worker.unreadable_batches import UnreadableBatches
@@ -130,6 +132,7 @@ class Worker:
         self.refused = self._refusals.of  # the worker that replaces this one takes them over
         self.waits = Waits(clock)
         self._unreadable = UnreadableBatches(clock)
+        self._holds = SchemaHolds(reader.schemas, clock, self.notices)
         self._doubted: set[Partition] = set()
         self._noted: set[Partition] = set()
         """Partitions that cannot begin yet, and for which the time when they were first seen is committed."""
@@ -208,7 +211,7 @@ class Worker:
         read = [
             part
             for part, session in self._sessions.items()
-            if session.reads and part in ends and not self._unreadable.holds(part)
+            if session.reads and part in ends and self._may_read(part)
         ]
         return {part: (self._consumer.position(part), ends[part]) for part in read}
 
@@ -254,6 +257,7 @@ class Worker:
         """
         with ExitStack() as closing:  # calls them in reverse order, and the others if one of them fails
             closing.callback(self._broker.close)
+            closing.callback(self._holds.close)
             closing.callback(self._admin.close)
             closing.callback(self._consumer.leave if leaves else self._consumer.close)
             closing.callback(self._answers.close)
@@ -275,9 +279,11 @@ class Worker:
             self.waits.keep(polled.assignment)
             self._suspects.keep(polled.assignment)
             self._unreadable.keep(polled.assignment)
+            self._holds.keep(polled.assignment)
             self._queue.replace(() if self._stopping else polled.assignment)
         elif not self._stopping:
             # Step 2: make fingerprints and append them to the log.
+            self._resume(self._holds.step(self._ends.of))
             self._ask(polled.records)
             self._read_again()
             self._backoff.asked(len(polled.records))
@@ -351,6 +357,10 @@ class Worker:
 
     def _read_again(self) -> None:
         """Read again what could not be read, and note what keeps its partition waiting."""
+        for partition, why in self._holds:
+            wait = self.waits.of.get(partition)
+            if wait is None or wait.reason is WaitReason.SCHEMA:
+                self.waits.wait([partition], WaitReason.SCHEMA, why)
         for partition, offset in list(self._unreadable.due()):
             if partition in self._sessions and self._sessions[partition].reads:
                 self._unreadable.trying(partition)
@@ -366,8 +376,12 @@ class Worker:
 
     def _resume(self, partitions: Collection[Partition]) -> None:
         """Read these partitions again, except for those that are full or must not be read."""
-        reads = [self._sessions[part] for part in partitions if not self._unreadable.holds(part)]
+        sessions = [self._sessions[part] for part in partitions if part in self._sessions]
+        reads = [session for session in sessions if session.reads and self._may_read(session.partition)]
         self._consumer.resume([session.partition for session in reads if not self._is_full(session, 2)])
+
+    def _may_read(self, partition: Partition) -> bool:
+        return not (self._unreadable.holds(partition) or self._holds.holds(partition))
 
     def _resync(self, why: str) -> None:
         """Drop all sessions; they begin again from the committed offsets, after a pause that grows."""
@@ -404,12 +418,12 @@ class Worker:
             if session is None or not session.reads:
                 continue
             self._ends.query_again(records.partition)
-            self.read += len(records)
             if session.doubts(records, self._clock.monotonic_s()):
                 self._compare_s = 0.0
-            records = self._few(session, records)
+            records = self._known(self._few(session, records))
             if not len(records):
                 continue
+            self.read += len(records)
             max_rows, max_bytes = self._refusals.at_once([session.partition])
             asked.append(Asked(session, records, min(max_rows, self._patience.rows), max_bytes))
         self._asks.ask(asked)
@@ -418,12 +432,24 @@ class Worker:
     def _few(self, session: Session, records: Records) -> Records:
         """Of these records as many as the session may send, so that no more messages are judged while one
         before them may not come out; the others are polled again."""
-        left = max(0, self._suspects.rows(session.partition) - session.pending_rows)
-        if left >= len(records):
+        return self._first(records, max(0, self._suspects.rows(session.partition) - session.pending_rows))
+
+    def _known(self, records: Records) -> Records:
+        """Of these records those before the first one that waits for a schema registry."""
+        if self.reader.schemas is None or not len(records):
             return records
-        self._consumer.seek(session.partition, records.offsets[left])
-        self._consumer.pause([session.partition])
-        return records.slice(0, left)
+        count = self._holds.goes_on(records, self.reader.schemas_of(records))
+        if count:
+            self.waits.ended([records.partition], WaitReason.SCHEMA)
+        return self._first(records, count)
+
+    def _first(self, records: Records, count: int) -> Records:
+        """The first `count` of these records; the partition is paused before the others."""
+        if count >= len(records):
+            return records
+        self._consumer.seek(records.partition, records.offsets[count])
+        self._consumer.pause([records.partition])
+        return records.slice(0, count)
 
     def _is_full(self, session: Session, part: int = 1) -> bool:
         if session.pending_rows >= self._suspects.rows(session.partition):
@@ -520,6 +546,7 @@ class Worker:
 
     def _begin_reading(self, session: Session) -> None:
         self._unreadable.trying(session.partition)
+        self._holds.trying(session.partition)
         self._consumer.seek(session.partition, *session.start)
         self._consumer.resume([session.partition])
 

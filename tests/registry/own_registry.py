@@ -1,4 +1,4 @@
-"""A schema registry on 127.0.0.1 by its documented protocol; it may be away, slow to know, or want a login.
+"""A schema registry on 127.0.0.1 by its documented protocol; it may be away, slow, limited, or want a login.
 
 Source: Confluent, "Schema Registry API Reference".
 """
@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import base64
 import json
+import time
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from uuid import NAMESPACE_OID, UUID, uuid5
@@ -25,16 +28,29 @@ class OwnRegistry(OwnServer):
     status: what it answers in place of a schema; None: the schema
     asked: paths of the requests so far
     tells_kind: whether it says of which kind a schema is
+    is_dead: whether it answers nothing
+    says: what it answers for an id or a GUID that it does not hold, as text; None: that it is unknown
+    a_second: how many requests of any second it takes; None: all of them
+    delay_s: how long each answer takes
     """
 
     def __init__(self) -> None:
+        self._schemas: list[dict[str, Any]] = []
+        self._subjects: dict[str, list[int]] = {}
+        self.answer_again()
+        super().__init__(self._told)
+
+    def answer_again(self) -> None:
+        """Be as a registry should, and forget who asked."""
         self.login: tuple[str, str] | None = None
         self.status: int | None = None
         self.asked: list[str] = []
         self.tells_kind = True
-        self._schemas: list[dict[str, Any]] = []
-        self._subjects: dict[str, list[int]] = {}
-        super().__init__(self._told)
+        self.is_dead = False
+        self.says: Callable[[str], tuple[int, Any] | None] = lambda _: None
+        self.a_second: float | None = None
+        self.delay_s = 0.0
+        self._taken: deque[float] = deque()
 
     def add(self, subject: str, schema: object, kind: str = "AVRO", references: Any = ()) -> int:
         """The id of a schema that is registered under a subject. schema: text, or what becomes JSON"""
@@ -55,16 +71,30 @@ class OwnRegistry(OwnServer):
 
     def _told(self, asked: Asked) -> Told:
         self.asked.append(asked.path)
+        if self.is_dead:
+            raise ConnectionError
+        time.sleep(self.delay_s)
         path = [unquote(part) for part in urlsplit(asked.path).path.strip("/").split("/")]
         body = json.loads(asked.body or b"{}")
         status, told = self._answer(path, body, asked.headers.get("Authorization", ""))
         return Told(status, json.dumps(told).encode(), {"Content-Type": _TYPE})
+
+    def _is_busy(self) -> bool:
+        now_s = time.monotonic()
+        while self._taken and self._taken[0] < now_s - 1:
+            self._taken.popleft()
+        if self.a_second is not None and len(self._taken) >= self.a_second:
+            return True
+        self._taken.append(now_s)
+        return False
 
     def _answer(self, path: list[str], body: dict[str, Any], login: str) -> tuple[int, Any]:
         if self.login is not None:
             given = base64.b64decode(login.removeprefix("Basic ")).decode()
             if given != ":".join(self.login):
                 return 401, {"error_code": 401, "message": "Unauthorized"}
+        if self._is_busy():
+            return 429, {"error_code": 429, "message": "Too Many Requests"}
         if self.status is not None:
             return self.status, {"error_code": self.status, "message": "as the test wants it"}
         if body:
@@ -75,13 +105,11 @@ class OwnRegistry(OwnServer):
             return 200, {"id": number, "guid": guid, "version": 1, "subject": path[1], **body}
         if path[:2] == ["schemas", "guids"]:
             told = next((each for each in self._schemas if each["guid"] == path[2]), None)
-            return (404, _UNKNOWN) if told is None else (200, told)
+            return self.says(path[2]) or (404, _UNKNOWN) if told is None else (200, told)
         if path[0] == "schemas":
             number = int(path[2])
-            if number >= 1 << 31:
-                return 404, _NO_SUCH_PATH
             if not 0 < number <= len(self._schemas):
-                return 404, _UNKNOWN
+                return self.says(path[2]) or (404, _NO_SUCH_PATH if number >= 1 << 31 else _UNKNOWN)
             told = self._schemas[number - 1]
             return 200, told if self.tells_kind else {"schema": told["schema"]}
         if path[0] != "subjects":

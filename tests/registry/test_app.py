@@ -12,8 +12,9 @@ from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.registry import posts
 from tests.registry.own_registry import OwnRegistry
 from tests.registry.test_header_ids import written
-from tests.registry.test_values import POST, post
+from tests.registry.test_values import POST, framed, post
 from tests.service.running import Service, came_out, patient_cluster, small, wait_for
+from tests.service.scraped import Scraped, listening
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.input_position import InputPosition
 from twinsieve.pipeline.broker.records import Messages, Partition
@@ -21,12 +22,20 @@ from twinsieve.pipeline.operate.dead_letters import letter_topic, survey
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.why.duplicates_topic import TopicDrops
 from twinsieve.pipeline.why.verdict import verdict_of
+from twinsieve.pipeline.wire.headers import reason_of
+from twinsieve.pipeline.worker import schema_holds
+from twinsieve.pipeline.worker.waiting import WaitReason
 
 TEXTS = [
     "今天武汉下雨了，大家出门记得带伞",
     "北京的天气晴朗，适合到公园里走一走",
     "今天武汉下雨了，大家出门记得带伞!",
 ]
+
+
+@pytest.fixture(autouse=True)
+def _answers(own: OwnRegistry) -> None:
+    own.answer_again()
 
 
 @pytest.fixture
@@ -41,6 +50,12 @@ def _write(cluster: MemoryCluster, values: list[bytes]) -> None:
     for value in values:
         messages.add(b"k", value)
     cluster.write(Partition("posts", 0), messages)
+
+
+def encoded(own: OwnRegistry, number: int) -> bytes:
+    """A message that no other is a copy of."""
+    text = f"{number:x} is the text of a post and {number * 7919:x}"
+    return posts.writer(own, "avro")(orjson.dumps({"id": f"{number}", "text": text, "created_at": ""}))
 
 
 def _values(cluster: MemoryCluster, topic: str) -> list[bytes | None]:
@@ -119,6 +134,66 @@ def test_messages_wait_while_the_registry_does_not_answer(
     own.status = None
     wait_for(lambda: came_out(cluster, "posts.unique") == 1, "the message comes out")
     service.end()
+
+
+@pytest.fixture
+def ports(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    return listening(monkeypatch)
+
+
+def test_a_start_waits_for_no_registry(
+    own: OwnRegistry, cluster: MemoryCluster, ports: list[int], tmp_path: Path
+) -> None:
+    """So one message among the first of a topic does not keep a new app from its start."""
+    good = [encoded(own, number) for number in range(3)]
+    _write(cluster, [framed(777, b"\2a"), *good])
+    own.is_dead = True
+    listens = {"http": {"listen": "127.0.0.1:0"}}
+    app = Scraped(small(tmp_path, posts.settings(own, "avro"), **listens), cluster, ports)
+    reasons = {(str(reason),): float(reason is WaitReason.SCHEMA) for reason in WaitReason}
+    app.tells(waiting_partitions=reasons)
+    assert app.metrics()["process_phase"]["waiting_for_broker",] == 0
+    assert app.status("/readyz") == 200
+    own.is_dead = False
+    own.says = lambda _: (403, {"error_code": 40301, "message": "User is denied operation Read"})
+
+    def all_came() -> bool:
+        app.clock.sleep(0.05)
+        return came_out(cluster, "posts.unique", "posts.dead") == 4
+
+    wait_for(all_came, "all but the one")
+    app.stop()
+    assert _values(cluster, "posts.dead") == [framed(777, b"\2a")]
+
+
+@pytest.mark.parametrize("slow", [{"a_second": 25}, {"delay_s": 0.2}])
+def test_ids_that_nobody_knows_hold_their_own_partition_and_not_for_long(
+    slow: dict[str, float], own: OwnRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A registry that takes 25 requests a second, or is 200 ms away, is asked for 600 ids of strangers."""
+    monkeypatch.setattr(schema_holds, "PATIENCE_S", 3.0)
+    cluster = patient_cluster()
+    cluster.create(NewTopic("posts", 2))
+    good = [encoded(own, number) for number in range(40)]
+    strange = [framed(1_000 + number, b"\2a") for number in range(600)]
+    _write(cluster, [value for at, one in enumerate(strange) for value in (one, *good[at::600])])
+    own.asked.clear()
+    for name, value in slow.items():
+        setattr(own, name, value)
+    service = Service(small(tmp_path, posts.settings(own, "avro")), cluster)
+    wait_for(lambda: came_out(cluster, "posts.dead") > 0, "a message of strangers was judged")
+    others = Messages()
+    for number in range(40, 60):
+        others.add(b"k", encoded(own, number))
+    cluster.write(Partition("posts", 1), others)
+    wait_for(lambda: came_out(cluster, "posts.unique") >= 20, "the other partition goes on")
+    assert came_out(cluster, "posts.dead") < 600
+    wait_for(lambda: came_out(cluster, "posts.unique", "posts.dead") == 660, "all")
+    service.end()
+    letters = [entry for log in cluster.topics["posts.dead"].logs for _, entry in log.visible()]
+    assert [entry.value for entry in letters] == strange
+    assert {str(reason_of(entry.headers)) for entry in letters} == {"unknown_schema", "schema_unanswered"}
+    assert [value for value in _values(cluster, "posts.unique") if value in good] == good
 
 
 WRONG = [

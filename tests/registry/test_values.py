@@ -58,8 +58,7 @@ TREE = {
 
 @pytest.fixture(autouse=True)
 def _answers(own: OwnRegistry) -> None:
-    own.status, own.login, own.tells_kind = None, None, True
-    own.asked.clear()
+    own.answer_again()
 
 
 def reader(registry: AnyRegistry, encoding: str = "avro", **source: object) -> MessageReader:

@@ -75,4 +75,4 @@ def test_the_tree_leads_to_a_registry_that_is_away(on_call: OnCall) -> None:
         assert poll_until(lambda: "schema registry" in on_call.say("curl -s http://WORKER:8080/readyz"), 60.0)
         assert on_call.find_page() == ["half-comes-out"]
         said = on_call.say("curl -s http://WORKER:8080/metrics")
-        assert f'twinsieve_waiting_partitions{{reason="{WaitReason.FAILED}"}} 1.0' in said
+        assert f'twinsieve_waiting_partitions{{reason="{WaitReason.SCHEMA}"}} 1.0' in said
