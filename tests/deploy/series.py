@@ -127,6 +127,8 @@ def app(
             add("twinsieve_dead_letters_total", always(0), reason=reason)
         for reason in (DeadLetterReason.REFUSED, WaitReason.UNREADABLE):
             add("twinsieve_skipped_messages_total", always(0), reason=reason)
+        for reason in WaitReason:
+            add("twinsieve_waiting_partitions", always(0), reason=reason)
         for reason in GivenUp:
             add("twinsieve_index_given_up_messages_total", always(0), reason=reason)
         for reason in Unused:

@@ -14,6 +14,8 @@ import yaml
 from tests.deploy.played import RULES, asked_of, play, rules
 from tests.deploy.series import Series, Value, always, app, then, well
 from tests.deploy.series import counted as counted_at
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.worker.waiting import WaitReason
 
 BEGIN_S, END_S = 420, 720
 """When a state begins, and when it ends."""
@@ -107,6 +109,13 @@ def waits_for_broker(series: Series) -> None:
     series.change("twinsieve_process_phase", during(always(1)), instance="b:8080", phase="waiting_for_broker")
 
 
+def registry_away(series: Series) -> None:
+    """Messages of known schemas come out."""
+    series.change(
+        "twinsieve_waiting_partitions", during(always(2)), instance="a:8080", reason=WaitReason.SCHEMA
+    )
+
+
 def deleted(series: Series) -> None:
     series.change("twinsieve_trimmed_messages_total", counted(50), instance="a:8080")
 
@@ -166,6 +175,11 @@ def dead_letter(series: Series) -> None:
     series.change("twinsieve_dead_letters_total", counted(1), instance="a:8080", reason="too_large")
 
 
+def schema_unanswered(series: Series) -> None:
+    reason = DeadLetterReason.SCHEMA_UNANSWERED
+    series.change("twinsieve_dead_letters_total", counted(1), instance="a:8080", reason=reason)
+
+
 def new_reason(series: Series) -> None:
     """As a later version may have it: the series begins with the first count."""
     series.set(
@@ -209,6 +223,7 @@ STATES: list[tuple[Callable[[Series], None], set[str]]] = [
     (two_indexes, {"TwoIndexes"}),
     (broker_away, {"BrokerUnreachable", "NoIndex"}),
     (waits_for_broker, {"BrokerUnreachable"}),
+    (registry_away, {"SchemaRegistry"}),
     (deleted, {"MessagesLost"}),
     (skipped, {"MessagesLost"}),
     (judged_and_deleted, {"MessagesLost"}),
@@ -223,6 +238,7 @@ STATES: list[tuple[Callable[[Series], None], set[str]]] = [
     (paused_by_disk, {"PausedByDisk"}),
     (paused_while_it_follows, {"PausedByDisk", "NoIndex"}),
     (dead_letter, {"DeadLetters"}),
+    (schema_unanswered, {"DeadLetters"}),
     (new_reason, {"DeadLetters"}),
     (all_is_dropped, {"DropRateJumps"}),
     (memory_is_full, {"MemoryNearLimit"}),
@@ -329,9 +345,16 @@ def new_segment(series: Series) -> None:
     series.change("twinsieve_index_unanswered_segments", during(always(1)))
 
 
+def id_without_answer(series: Series) -> None:
+    """A partition waits for half a minute before a message of a schema about which the registry says nothing."""
+    waits_s = then(always(0), BEGIN_S, always(1), BEGIN_S + 30)
+    series.change("twinsieve_waiting_partitions", lambda _: waits_s, reason=WaitReason.SCHEMA)
+
+
 CALM = [
     *(dry_run, more_standbys, idle_night, rolling_restart),
     *(known_reason, few_at_night, no_shards, new_segment, handed_over, evenly_late, shards_are_late),
+    id_without_answer,
 ]
 
 
