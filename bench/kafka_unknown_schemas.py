@@ -46,7 +46,7 @@ def _run(messages: int, rate: float, slow: Mapping[str, float] | None) -> str:
     with Cluster().start() as cluster, OwnRegistry() as registry:
         write, numbers = writer(registry, "avro"), count(1_000)
         deployment = Deployment(
-            cluster.bootstrap, "kafka-python", "ids", source=settings(registry, "avro"), snapshot_every="5m"
+            cluster.bootstrap, "ids", source=settings(registry, "avro"), snapshot_every="5m"
         )
         deployment.create_topics()
         topic, watcher = "ids.in", Watcher(cluster.bootstrap, deployment.outputs)

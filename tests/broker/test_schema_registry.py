@@ -27,11 +27,11 @@ class App:
         self.registry = registry
         self._encode = posts.writer(registry, "avro")
         source = {**posts.settings(registry, "avro"), "time_field": "none"}
-        self.deployment = Deployment(bootstrap, "kafka-python", fresh("registry"), source=source)
+        self.deployment = Deployment(bootstrap, fresh("registry"), source=source)
         self.deployment.create_topics()
         self.watcher = Watcher(bootstrap, self.deployment.outputs)
         in_thread(self.watcher.run)
-        self.world = KafkaWorld("kafka-python", bootstrap)
+        self.world = KafkaWorld(bootstrap)
         self._broker = self.world.broker()
         self._written = 0
         for member in ("a", "b"):
