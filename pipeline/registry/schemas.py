@@ -52,8 +52,8 @@ class SilentError(AbortableError):
 
 
 class Registry:
-    """A client that is made again after an error, with secrets and certificates as their files are then. Any
-    thread may use it.
+    """A client that is made again when nothing is answered, with secrets and certificates as their files are
+    then. Any thread may use it.
 
     now_s: a monotonic clock
     heard_s: when the registry itself answered last
@@ -134,7 +134,8 @@ class Registry:
         if is_of_schema and answers:
             said = "does not know" if status == _NOT_FOUND else f"answers {status} for"
             raise SchemaError(f"the registry {said} {what}") from cause
-        self._client = None
+        if not answers:
+            self._client = None
         why = f"schema registry {where}: {what}: {advice}"
         raise SilentError(why, is_busy=status == _TOO_MANY, answers=answers) from cause
 

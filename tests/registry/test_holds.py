@@ -89,6 +89,13 @@ class App:
         for partition in range(PARTITIONS):
             self.write(partition, *(self.value() for _ in range(count)))
 
+    def pass_time(self, seconds: float) -> None:
+        """In steps that are shorter than the time-outs of groups and transactions."""
+        ends_s = self.turned.clock.monotonic_s() + seconds
+        while self.turned.clock.monotonic_s() < ends_s:
+            self.turned.turn(1)
+            self.turned.clock.sleep(4.0)
+
     def out(self) -> dict[str, list[int]]:
         """Offsets that came out, in their order, by input partition."""
         found: dict[str, list[int]] = {}
@@ -150,22 +157,20 @@ def test_a_new_app_begins_though_its_first_message_is_of_an_id_that_is_refused(a
     assert app.dead() == [("posts[0]@0", "unknown_schema")]
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 407, 408, 410, 422, 429, 500, 502, 503])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 429, 503])
 def test_while_the_registry_itself_answers_nothing_its_codes_say_nothing_about_an_id(
     status: int, app: App
 ) -> None:
     """Known schemas go on, and each partition up to its first message of another one; for an hour."""
     app.write_posts(5)
     app.turned.run_until(lambda: app.count() == 15, 60)
-    app.turned.run(60)  # an answer counts for a minute
+    app.pass_time(64)  # an answer counts for a minute
     app.registry.status = status
     app.write_posts(3)
     app.write(1, app.value_of("Other"))
     app.write_posts(3)
     app.turned.run_until(lambda: app.count() == 15 + 9 + 6, 60)
-    for _ in range(900 if status == 503 else 15):
-        app.turned.turn(1)
-        app.turned.clock.sleep(4.0)
+    app.pass_time(3_600 if status == 503 else 60)
     assert app.waiting() == {WaitReason.SCHEMA: 1}
     assert app.turned.ready
     assert "schema registry: " in app.turned.worker.remark
@@ -182,7 +187,7 @@ def test_while_the_registry_itself_answers_nothing_its_codes_say_nothing_about_a
 def test_a_registry_that_is_away_at_a_start_holds_every_message(app: App) -> None:
     app.registry.is_dead = True
     app.write_posts(5)
-    app.turned.run(120)
+    app.pass_time(120)
     assert (app.count(), app.dead()) == (0, [])
     assert app.waiting() == {WaitReason.SCHEMA: PARTITIONS}
     app.registry.is_dead = False
@@ -234,7 +239,7 @@ def test_a_schema_that_is_known_later_is_asked_for_again(app: App) -> None:
     app.turned.run_until(lambda: len(app.dead()) == 1, 60)
     later = app.value_of("Later")
     assert later[:5] == framed(number)[:5]
-    app.turned.run(60)
+    app.pass_time(60)
     app.write(0, later)
     app.turned.run_until(lambda: app.count() == 1, 60)
 
