@@ -150,12 +150,9 @@ class Registry:
                     client: Any = self._connection()
                     client.clear_caches()
                     ask(client)
-                except SchemaRegistryError as error:
+                except Exception as error:  # noqa: BLE001 - whatever else it is, it is no answer
                     if not _is_own(error):
                         continue
-                except Exception:  # noqa: BLE001 - whatever it is, it is no answer
-                    self._client = None
-                    continue
                 self._hear()
                 return True
         return False
@@ -184,9 +181,9 @@ class Registry:
         return SchemaRegistryClient(options)
 
 
-def _is_own(error: SchemaRegistryError) -> bool:
+def _is_own(error: Exception) -> bool:
     """Whether only a registry answers so."""
-    return error.error_code in _UNKNOWN
+    return isinstance(error, SchemaRegistryError) and error.error_code in _UNKNOWN
 
 
 def _subject(client: SchemaRegistryClient) -> None:
