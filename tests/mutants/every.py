@@ -55,6 +55,7 @@ EVERY = (
         "            self._outbox.blocked.clear()\n            self.waits.keep(polled.assignment)\n"
         "            self._suspects.keep(polled.assignment)\n"
         "            self._unreadable.keep(polled.assignment)\n"
+        "            self._holds.keep(polled.assignment)\n"
         "            self._queue.replace(() if self._stopping else polled.assignment)\n",
         "            self._queue.replace(polled.assignment - set(self._sessions))\n",
         CRASH,
@@ -278,7 +279,7 @@ EVERY = (
     Mutant(
         "blocks that wait for answers are read again",
         INDEX,
-        "        if self._held:\n            return []\n",
+        "        if self._held and self.disk.paused_ms is None:\n            return []\n",
         "        if self._held:\n            self._held.clear()\n            consumer.seek(self._config.log, self.state.next_offset)\n"
         "            consumer.resume([self._config.log])\n            return []\n",
         ("tests/shards/test_waiting_index.py",),
