@@ -66,7 +66,9 @@ class TopicFinding:
         return f"{self.topic}: {self.text}"
 
 
-def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[TopicFinding]:
+def check(
+    settings: Settings, admin: Admin, *, emits: bool = True, reads_caches: bool = True
+) -> list[TopicFinding]:
     """All findings on the topics; empty if there are none.
 
     A missing topic stops `run`. So does an internal topic under whose settings messages could be lost, and an
@@ -75,10 +77,11 @@ def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Topic
     messages.
 
     emits: False if the process never writes to the outputs
+    reads_caches: False if this user need not read them
     raises: BrokerError if no broker answers, or if describing a topic is not allowed
     """
     plan = plan_of(settings, emits=emits)
-    caches = plan.caches
+    caches, needed = plan.caches, frozenset({READS} if reads_caches else ())
     infos, findings = _described(plan, admin)
     findings += [
         TopicFinding(name, Severity.STOPS, NO_INPUT if name in plan.inputs else NOT_THERE)
@@ -88,7 +91,7 @@ def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Topic
     findings += [
         TopicFinding(name, Severity.WARNS, f"{why}; {_WITHOUT_CACHE}")
         for name, info in infos.items()
-        if name in caches and (why := NOT_THERE if info is None else denied(info, frozenset({READS})))
+        if name in caches and (why := NOT_THERE if info is None else denied(info, needed))
     ]
     there = {name: info for name, info in infos.items() if info is not None}
     findings += [
