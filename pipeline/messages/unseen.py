@@ -42,6 +42,7 @@ class Unseen:
     there: names that messages have at that place instead
     meant: the most similar name that messages have, or None
     held: number of such fields in one message at most; more than 1 if `meant` is in each item of a list
+    spare: whether it is for the text, and messages have had another field of the text
     """
 
     setting: str
@@ -50,6 +51,7 @@ class Unseen:
     there: tuple[str, ...]
     meant: str | None
     held: int = 1
+    spare: bool = False
 
     @property
     def advice(self) -> str | None:
@@ -103,6 +105,7 @@ class FieldWatch:
     ) -> None:
         self._lists = lists
         self._unseen = list(fields)
+        self._texts = sum(setting == TEXT for setting, _ in fields)
         self._flat = flat
         self._count = 0
         self._next = 1
@@ -145,6 +148,7 @@ class FieldWatch:
             tuple(there),
             None if meant is None else self._name(meant),
             1 if meant is None else _held(objects, meant),
+            setting == TEXT and sum(each == TEXT for each, _ in self._unseen) < self._texts,
         )
 
     def _nearest(self, path: Path, paths: list[Path]) -> Path | None:

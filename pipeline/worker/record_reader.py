@@ -109,7 +109,9 @@ class RecordReader:
         rows = candidates.tolist()
         headers = pick(records.headers, rows) if self.messages.reads_headers else ()
         columns = self.messages.read(pick(payloads, rows), headers=headers)
-        self.notices += [field_notice.line("messages") for field_notice in columns.unseen]
+        # Messages of several sources meet in a stream, and each needs one field of the text.
+        told = [each for each in columns.unseen if not each.spare or each.meant is not None]
+        self.notices += [each.line("messages") for each in told]
         for bad in columns.unreadable:
             row = int(candidates[bad.row])
             kinds[row] = RowKind.UNREADABLE

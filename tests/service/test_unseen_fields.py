@@ -12,10 +12,9 @@ from twinsieve.pipeline.service.build import make_scheme
 from twinsieve.pipeline.settings.model import Settings
 
 
-def _process(folder: Path) -> Stepped:
-    settings = Settings.model_validate(
-        {"app": "t", "state": {"dir": str(folder)}, "scope": ["tenat"], "input": {"id_field": "ID"}}
-    )
+def _process(folder: Path, **given: object) -> Stepped:
+    made = given or {"scope": ["tenat"], "input": {"id_field": "ID"}}
+    settings = Settings.model_validate({"app": "t", "state": {"dir": str(folder)}, **made})
     return Stepped(settings, make_scheme(settings), {"posts": 1})
 
 
@@ -52,3 +51,13 @@ def test_it_is_said_again_with_every_tenfold_until_a_message_has_the_field(tmp_p
     _write(process, 900, tenat=5)
     (line,) = _told(process)
     assert "'ID' of input.id_field" in line
+
+
+def test_another_field_of_the_text_is_said_only_if_it_seems_misspelt(tmp_path: Path) -> None:
+    process = _process(tmp_path, input={"text_field": ["text", "body"]})
+    _write(process, 3)
+    assert _told(process) == []
+    _write(process, 20, bdoy="b")
+    (line,) = _told(process)
+    assert "the field 'body' of input.text_field" in line
+    assert line.endswith("did you mean 'bdoy'?")
