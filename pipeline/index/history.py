@@ -27,6 +27,12 @@ _SILENCE_S = 30.0
 _MOST_RECORDS = 64
 
 
+class Unconfirmed(str):
+    """An objection that contradicts nothing: retention deleted what would tell."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """The history of a log, as its decisions tell it.
@@ -71,7 +77,7 @@ class History:
                 if before is None or before == stamp.link:
                     return "", True
                 if link is None and first > stamp.decisions_from:
-                    return f"retention deleted the decisions before block {block}", True
+                    return Unconfirmed(f"retention deleted the decisions before block {block}"), True
                 return f"the decision on block {block} follows another one", True
             link = link_after(before, value)
         if link is not None:
@@ -81,7 +87,7 @@ class History:
             committed = self.committed()
             if committed is not None and committed.offset == stamp.next_offset:
                 return "", True
-            return f"retention deleted the decision before block {stamp.next_offset}", True
+            return Unconfirmed(f"retention deleted the decision before block {stamp.next_offset}"), True
         return f"there is no decision before block {stamp.next_offset}", False
 
     def _records(self, first: int, end: int) -> Iterator[tuple[bytes, bytes | None]]:

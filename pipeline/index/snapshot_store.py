@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
@@ -138,22 +138,31 @@ class SnapshotStore:
     storage: the app's folder; keep: how many snapshots are kept
     foreign: by next offset, snapshots that do not belong to this log, although they bear its id, each with a
         line for the operator. They are left where they are, and count for nothing else
+    own: next offsets of snapshots that are known to be of this log's history: the others are not deleted,
+        because a copy of the cluster, with the ids of its topics, may use the same folder
     """
 
     def __init__(self, storage: Storage, keep: int) -> None:
         self.storage = storage
         self.foreign: dict[int, str] = {}
+        self.own: set[int] = set()
         self._keep = keep
 
-    def write(self, snapshot: Snapshot, watch: Watch = no_watch) -> Stored:
+    def write(self, snapshot: Snapshot, watch: Watch = no_watch, links: Collection[bytes] = ()) -> Stored:
         """Store a snapshot and delete the oldest ones beyond `keep`; returns its name and size.
 
+        links: those of the snapshot's own history, as far as they are known
         raises: StateError if it cannot be written (no permission, disk full), or if another process
             has deleted a file that it names; the older snapshots stay
         """
         storage = self.storage
         name = f"index-{snapshot.next_offset:016d}-{_short(snapshot.log_id)}.snapshot"
         try:
+            if name in storage.names() and not self._is_own(snapshot.next_offset, name, links):
+                raise StateError(
+                    f"{name} is of another history of this log, perhaps of a copy of the cluster; move it "
+                    "away, or give one of the two another state.dir"
+                )
             file = storage.create(name)
             try:
                 size = _write(snapshot, file.stream, storage, watch)
@@ -162,7 +171,7 @@ class SnapshotStore:
                 if any(part.name not in there for part in snapshot.files):
                     storage.remove(name)
                     raise StateError("another process has deleted some of its files")
-                self.foreign.pop(snapshot.next_offset, None)
+                self.own.add(snapshot.next_offset)
             finally:
                 file.discard_partial()
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
@@ -173,22 +182,36 @@ class SnapshotStore:
             ) from None
         undeleted: Exception | None = None
         try:
-            self._delete_old(snapshot.log_id, snapshot.next_offset)
+            self._delete_old(snapshot.log_id, snapshot.next_offset, links)
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
             undeleted = error
         return Stored(storage.path(name), size, undeleted)
 
-    def _delete_old(self, log_id: bytes, newest: int) -> None:
-        """Delete the snapshots beyond `keep` up to the log offset `newest`, and what killed processes left.
+    def _delete_old(self, log_id: bytes, newest: int, links: Collection[bytes]) -> None:
+        """Delete the snapshots of this history beyond `keep` up to the log offset `newest`, and what killed
+        processes left.
 
         Names of later ones push none out: a stranger could have given them. raises: errors of the store
         """
-        ours = [name for offset, name in self._listed(log_id) if offset <= newest]
-        for old in ours[self._keep :]:
+        listed = [(offset, name) for offset, name in self._listed(log_id) if offset <= newest]
+        ours = [(offset, name) for offset, name in listed if self._is_own(offset, name, links)]
+        self.own.intersection_update(offset for offset, _ in self._listed(log_id))
+        for _, old in ours[self._keep :]:
             self.storage.remove(old)
         for partial in self.storage.names():
             if partial.startswith("index-") and partial.endswith(PARTIAL):
                 self.storage.sweep(partial)
+
+    def _is_own(self, offset: int, name: str, links: Collection[bytes]) -> bool:
+        """Whether a snapshot is of the history with these links, or cannot be read by anybody."""
+        if offset in self.own or offset in self.foreign:
+            return offset in self.own
+        with ExitStack() as stack:
+            found = self._opened(name, stack)
+            is_own = found.stamp.link in links if isinstance(found, SnapshotReader) else found.lasting
+        if is_own:
+            self.own.add(offset)
+        return is_own
 
     def named_files(self) -> set[str] | UnreadableError:
         """The files that the snapshots of all logs name; an error if that is unknown, because the store does

@@ -11,7 +11,8 @@ from typing import BinaryIO, NamedTuple, TypeVar, cast
 
 from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.broker.ports import Clock
-from twinsieve.pipeline.index.history import History
+from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.index.history import History, Unconfirmed
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
 from twinsieve.pipeline.index.snapshot_store import Snapshot, SnapshotReader, SnapshotStore
 from twinsieve.pipeline.index.state import IndexState, Judge, numbering_of
@@ -304,7 +305,7 @@ class SnapshotWriter:
         """Write a snapshot. own: links of the state's own history"""
         others = _shared_files(store, snapshot.log_id, snapshot.numbering, own)
         files = journal.write(cut, others, self._moved)
-        stored = store.write(replace(snapshot, files=tuple(files)), self._moved)
+        stored = store.write(replace(snapshot, files=tuple(files)), self._moved, own)
         undeleted = stored.undeleted
         try:
             named = store.named_files()
@@ -431,7 +432,12 @@ def restore_point(
     if store is None or open_journal is None:
         return _empty(ids[0], sieves, None, log_begins, notices)
     unreadable = 0
+    restored: Restored | None = None
     for snapshot in _snapshots(store, ids[0]):
+        if restored is not None:
+            if isinstance(snapshot, SnapshotReader):
+                _look_at_older(snapshot, store, history, notices)
+            continue
         try:
             if isinstance(snapshot, UnreadableError):
                 raise snapshot
@@ -440,6 +446,7 @@ def restore_point(
                 notices.append(_foreign(snapshot.name, objection))
                 store.foreign[snapshot.stamp.next_offset] = notices[-1]
                 continue
+            store.own.add(snapshot.stamp.next_offset)
             with (
                 SavedFiles(
                     snapshot.storage,
@@ -457,10 +464,11 @@ def restore_point(
                     raise StateError(_other_scheme(snapshot.fixed, fixed))
                 restored = _restored(snapshot, files, journal, ids[1], sieves, log_begins, notices)
                 undo.pop_all()
-                return restored
         except StateError as error:
             unreadable += isinstance(error, UnreadableError)
             notices.append(str(error))
+    if restored is not None:
+        return restored
     if unreadable and log_begins:
         raise StateError(
             f"{notices[-1]}; no snapshot can be used, and the log before block {log_begins} was deleted: "
@@ -527,6 +535,30 @@ def _restored(
     journal.resume(sieve.stats().kept, held)
     state = IndexState(sieve, ledger, stamp.next_offset, stamp.link, numbering)
     return Restored(state, journal, stamp.decisions_from)
+
+
+def _look_at_older(
+    snapshot: SnapshotReader, store: SnapshotStore, history: History, notices: list[str]
+) -> None:
+    """Note whether a snapshot, older than the restored one, is of the same history: only then is it deleted
+    when there are newer ones."""
+    try:
+        objection = history.objection(snapshot.stamp)
+    except BrokerError:
+        return
+    if not objection:
+        store.own.add(snapshot.stamp.next_offset)
+    elif isinstance(objection, Unconfirmed):
+        notices.append(
+            f"{snapshot.name}: this older snapshot stays, because nothing tells any more whose it is "
+            f"({objection}); delete it, unless a copy of this cluster writes to the same folder"
+        )
+    else:
+        notices.append(
+            f"{snapshot.name}: this older snapshot stays, because it is of another history ({objection}); "
+            "give a copy of this cluster another state.dir, or delete the file"
+        )
+        store.foreign[snapshot.stamp.next_offset] = notices[-1]
 
 
 def _foreign(name: str, objection: str) -> str:

@@ -389,6 +389,7 @@ def test_retention_before_a_snapshot_does_not_explain_a_loss_behind_it(tmp_path:
     start = stamp.decisions_from - 6
     ledger = ledger_to_bytes(found.ledger())
     ids = (stamp.log_id, stamp.decisions_id, stamp.scheme, UNKNOWN)
+    store.own.add(stamp.next_offset)
     store.write(Snapshot(stamp.next_offset, start, *ids, ledger, lambda stream: stream.write(sieve)))
     decisions = world.cluster.log(DECISIONS)
     decisions.trim(start + 2)
