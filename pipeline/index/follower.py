@@ -330,6 +330,10 @@ class Follower:
         """Whether every decision below this offset of the decisions topic is applied."""
         return not self._decided and self._reader.position(self._decisions) >= decisions_end
 
+    def left(self, decisions_end: int) -> int:
+        """How many offsets below this offset of the decisions topic hold what is not applied yet."""
+        return 0 if self.caught_up(decisions_end) else decisions_end - self.decisions_at
+
     def log_end(self) -> int:
         """End offset of the log, which a restore has to reach."""
         return self._reader.end_offsets([self._log])[self._log]

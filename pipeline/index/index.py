@@ -55,6 +55,7 @@ from twinsieve.pipeline.index.follower import Follower, FollowerPhase
 from twinsieve.pipeline.index.full_disk import FullDisk
 from twinsieve.pipeline.index.held_blocks import HeldBlocks, ReadBlock
 from twinsieve.pipeline.index.history import History
+from twinsieve.pipeline.index.joining import Joining
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.index.other_settings import OtherSettings
 from twinsieve.pipeline.index.segment_answers import SegmentAnswers
@@ -87,8 +88,10 @@ _MOST_AT_ONCE = 512
 """But at most this number of records. A step that applies them reaches no group and hears no stop, and it has
 no limit of its own for the time that it takes."""
 
-_JOIN_WHEN_LAG_BELOW = 5_000
-"""The index joins its group once fewer decisions than this remain to be applied (1 to 2 s)."""
+_JOIN_ALONE_BELOW = 5_000
+_ASK_MEMBERS_S = 1.0
+"""While no other index is in the group, an index joins once fewer decisions than this remain to be applied (1
+to 2 s)."""
 
 _MEND_EVERY_S = 3600.0
 """At least this time is between two restores of one process that are for whole snapshots alone. A restore
@@ -200,6 +203,8 @@ class Index:
         if log_begins and not self.state.next_offset:
             self._miss_snapshots(log_begins)
         self.follower = Follower(self._reader, self.state, config, self._ids[0], restored.decisions_from)
+        self._joining = Joining(clock, config.join_s, self.notices)
+        self._ask_members_s = clock.monotonic_s()
         self._applied = 0
         self._waited_s = 0.0
         self.answers: SegmentAnswers | None = None
@@ -234,7 +239,6 @@ class Index:
         self._look_s = clock.monotonic_s()
         self._writer: DecisionWriter | None = None
         self._to_trim: dict[Partition, int] = {}
-        self._decisions_end = 0
         self._recorded = 0
         self._reported_gaps = self._taken_gaps = 0
         self._epoch = 0
@@ -361,7 +365,9 @@ class Index:
         consumer = self._consumer or self._join()
         if consumer is None:
             self._finish_snapshot()
+            at, began_s = self.follower.decisions_at, self._clock.monotonic_s()
             self._apply(timeout_s)
+            self._joining.applied(self.follower.decisions_at - at, self._clock.monotonic_s() - began_s)
             return []
         # Step 1: poll blocks.
         most = self._pace.blocks
@@ -502,20 +508,29 @@ class Index:
                 closing.callback(self._journal.close)
 
     def _join(self) -> GroupConsumer | None:
-        """Join the group, unless many decisions remain to be applied first: a new member may get the log, and
-        no index judges until it has caught up. Returns None if it does not join."""
+        """Join the group, unless much remains to be done first (`Joining`). Returns None if it does not
+        join."""
         config = self._config
         self._begin()
         if self._stay_out():
             return None
-        join_at = self.follower.decisions_at + _JOIN_WHEN_LAG_BELOW
-        if join_at < self._decisions_end:
-            return None
-        self._decisions_end = self._reader.end_offsets([config.decisions])[config.decisions]
-        if join_at < self._decisions_end:
-            return None
-        self._consumer = self._broker.group_consumer(config.group, [config.log.topic], config.member)
+        left = self.follower.left(self._reader.end_offsets([config.decisions])[config.decisions])
+        unwritten = 0 if self._journal is None else len(self._journal.segments.being_written)
+        if self._joining.is_due(left, unwritten) or (left < _JOIN_ALONE_BELOW and self._is_alone()):
+            self._consumer = self._broker.group_consumer(config.group, [config.log.topic], config.member)
         return self._consumer
+
+    def _is_alone(self) -> bool:
+        """Whether no other index is in the group, which is asked once a second: whoever joins early takes the
+        log from nobody then, and the group is formed while it catches up."""
+        now_s = self._clock.monotonic_s()
+        if now_s < self._ask_members_s:
+            return False
+        self._ask_members_s = now_s + _ASK_MEMBERS_S
+        try:
+            return not self._has_others()
+        except BrokerError:
+            return False
 
     def _follow_again(self, phase: IndexPhase) -> None:
         """Return to following: all committed decisions are applied before anything is judged, because the
@@ -534,6 +549,7 @@ class Index:
             self.unanswered = None
         self.phase.go(phase)
         self.follower.stop()
+        self._joining.begin()
 
     def _hold_segments(self, *, are_held: bool) -> None:
         """Say whether sealed segments are held back from the store: only the index that judges writes them

@@ -19,6 +19,7 @@ from twinsieve.pipeline.broker.ports import Broker, Clock, Hook
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import (
     INPUTS_S,
+    JOIN_PATIENCES,
     MAX_BLOCKS,
     MAX_STEP_BYTES,
     MAX_STEP_S,
@@ -174,6 +175,7 @@ class Builder:
             redrivers=names.redrivers,
             inputs_s=INPUTS_S,
             unread_s=UNREAD_S,
+            join_s=JOIN_PATIENCES * settings.patience_ms / 1000,
             answers=AnswersConfig(names.answers, settings.patience_ms / 1000)
             if settings.near.answers == "shards"
             else None,

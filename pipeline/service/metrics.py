@@ -264,7 +264,8 @@ class Metrics:
         "lists of words or program version.", alert="any that was not intended")
     phase = Declared(phases(_NO_INDEX, *IndexPhase), "twinsieve_index_phase",
         "1 beside the phase of the index of this process; none in a process without one.",
-        alert="catching_up for minutes; restoring while restored_bytes and index_lag_blocks do not change")
+        alert="catching_up for minutes; restoring while restored_bytes and index_lag_blocks do not change, "
+        "for longer than three times `near.patience`")
     restore_bytes = Declared(OPTIONAL, "twinsieve_restore_bytes", "Size of the snapshot that is being read.")
     restored_bytes = Declared(OPTIONAL, "twinsieve_restored_bytes",
         "Bytes of the snapshot that were read so far.", alert="no growth for a minute")

@@ -94,7 +94,7 @@ def test_a_standby_of_the_older_rules_follows_and_takes_over(scheme: Scheme, tmp
     leader.kill()
     old = world.judged()
     world.produce(posts(2, COUNT))
-    worker = Member(world, older, "three")
+    worker = Member(world, older, "worker")
     run(world, standby, worker)
     assert standby.index.live
     world.check_whole(old, 2 * COUNT)

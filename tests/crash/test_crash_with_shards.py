@@ -146,7 +146,7 @@ def test_an_index_that_is_killed_changes_nothing(
     assert "one" not in app.members
     assert waiting[0] or step in (IndexStep.RESTORED, IndexStep.SNAPSHOT_WRITTEN)
     before = taken[0]
-    app.judging("three" if then == "standby" else "one")
+    app.judging("worker" if then == "standby" else "one")
     check(app, unbroken)
     # By then all blocks are judged.
     assert taken[0] > before or step is IndexStep.SNAPSHOT_WRITTEN, "the next index uses answers"
@@ -169,7 +169,7 @@ def judge_with_an_empty_standby(app: App, folder: Path, *, has_shard: bool) -> N
     folder.with_name("away").rename(folder)
     app.turn(3.0)
     app.kill("one")
-    app.judging("three")
+    app.judging("worker")
     app.world.produce(posts(2, LATER))
     app.run()
     app.turn(8.0)

@@ -58,6 +58,9 @@ def stopped(settings: Settings, scheme: Scheme) -> Deployment:
 def go_on(world: Deployment, settings: Settings) -> Member:
     member = Member(world, settings, "one")
     run(world, member)
+    # It may have had nothing to judge.
+    while not member.index.live:
+        member.step()
     member.end()
     return member
 

@@ -71,7 +71,7 @@ def test_a_standby_that_follows_for_long_keeps_few_files_and_takes_over(
     assert not restored_from & {path.name for path in (tmp_path / "one" / "t").iterdir()}
     leader.kill()
     del leader
-    worker = Member(world, settings, "three")
+    worker = Member(world, settings, "worker")
     run(world, standby, worker)
     assert standby.index.live
     worker.end()
@@ -108,7 +108,7 @@ def test_a_standby_uses_the_files_of_a_leader_that_deleted_those_it_was_restored
             break
     assert not restored_from <= set(standby.index._journal._storage.names())
     leader.kill()
-    worker = Member(world, settings, "three")
+    worker = Member(world, settings, "worker")
     run(world, standby, worker)
     for member in (worker, standby):
         member.end()
@@ -153,7 +153,7 @@ def test_a_standby_uses_the_files_of_a_leader_only_if_history_and_numbering_are_
         state.links.remove(link)
     assert max(file.end for file in files) > lacks_to > 0
     leader.kill()
-    worker = Member(world, settings, "three")
+    worker = Member(world, settings, "worker")
     for _ in range(3_000):
         standby.step()
         worker.step()
@@ -183,7 +183,7 @@ def test_a_frozen_leader_that_writes_on_harms_nothing(
     frozen = leader.index.snapshots._running
     assert frozen is not None, "it was to be frozen while it writes"
     world.clock.sleep(20.0)
-    worker = Member(world, settings, "three")
+    worker = Member(world, settings, "worker")
     for _ in range(4_000):
         standby.step()
         worker.step()

@@ -96,10 +96,14 @@ class Group:
                 self.generation += 1
 
     def assignment(self, member_id: str, counts: dict[str, int]) -> frozenset[Partition]:
-        """Range assignment: consecutive partitions of each topic, members in order of joining."""
+        """Range assignment: consecutive partitions of each topic, static members by name before the others in
+        their order of joining."""
         mine: set[Partition] = set()
+        ordered = sorted(
+            self.members.values(), key=lambda each: (not each.instance, each.instance or each.member_id)
+        )
         for topic in sorted({name for member in self.members.values() for name in member.topics}):
-            wanting = [key for key, member in self.members.items() if topic in member.topics]
+            wanting = [member.member_id for member in ordered if topic in member.topics]
             if member_id not in wanting:
                 continue
             rank = (wanting.index(member_id) + self.shift) % len(wanting)

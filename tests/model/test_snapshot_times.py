@@ -78,7 +78,7 @@ def test_a_rebalance_does_not_make_a_snapshot_due(tmp_path: Path) -> None:
     process = lives.begin()
     lives.messages_for(_LIFE_S)
     before = lives.newest_at()
-    lives.world.start("slot-2", snapshots=str(tmp_path), index_config=INDEX)
+    lives.world.start("two", snapshots=str(tmp_path), index_config=INDEX)
     lives.messages_for(5.0)
     assert process.index is not None
     assert process.index.live

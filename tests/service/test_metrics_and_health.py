@@ -264,13 +264,11 @@ def test_a_restore_is_healthy_not_ready_and_tells_how_long_it_takes(
         role="index",
     )
     caplog.clear()
-    at = 0
-    for polls, told in (
-        (5, f"block 5 of {end}, 1 blocks a second, {end - 5}s left"),
-        (10, f"block 15 of {end}, 2 blocks a second, {(end - 15) / 2:.0f}s left"),
-        (0, f"block 15 of {end}, 0 blocks a second, unknown left"),
+    for polls, at, told in (
+        (5, 5, f"block 5 of {end}, 1 blocks a second, {end - 5}s left"),
+        (10, 15, f"block 15 of {end}, 2 blocks a second, {(end - 15) / 2:.0f}s left"),
+        (0, 15, f"block 15 of {end}, 0 blocks a second, unknown left"),
     ):
-        at += polls
         gate.let(polls)
         assert gate.tried.wait(300), "the restore goes on"
         running.clock.sleep(LOOK_S)
