@@ -19,7 +19,7 @@ HEAVY_ARGS ?= -n 4 --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 # `bench` is a folder, too.
-.PHONY: bench map demo test test-all every-test nightly long check lint types tests heavy coverage checked nasty forged kills mutants soak retention outage failover redrive crash-loop disturbed more-partitions latency throughput classics interpreters oldest dist release lock screenshots clean
+.PHONY: bench map demo test test-all every-test nightly long check lint types tests heavy coverage checked nasty forged kills mutants soak retention outage failover rolling redrive crash-loop disturbed more-partitions latency throughput classics interpreters oldest dist release lock screenshots clean
 
 demo:
 	@test -e $(VENV)/.installed || echo "installs the packages of requirements.lock into $(VENV), which needs a network, and compiles: 0.6 GB, some 100 seconds of CPU time"
@@ -115,6 +115,10 @@ outage: $(VENV)/.installed-dev
 # How long nothing comes out when the index dies with a million kept messages.
 failover: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_failover --kept 1000000
+
+# Five processes are restarted one after the other: who judges, and how long nothing comes out.
+rolling: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.kafka_rolling
 
 # Dead letters are judged again while every process is killed and messages come in.
 redrive: $(VENV)/.installed-dev
