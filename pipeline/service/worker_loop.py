@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from contextlib import suppress
 
 from twinsieve.pipeline.broker.ports import Clock
@@ -14,6 +13,7 @@ from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.judging_settings import JudgingSettings
 from twinsieve.pipeline.service.loop import POLL_S, Loop
 from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.stall_detector import StallDetector
 from twinsieve.pipeline.worker.backoff import Refused
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.waiting import Wait
@@ -28,8 +28,6 @@ _ASIDE_S = 30.0
 _WAITS = "joins its group when the index of this process is restored"
 _WAITS_S = 2.0
 """A partition that emits nothing for this long is reported. A transaction that fails once is not."""
-_CHECKS = 4
-"""A partition has stalled if this many checks in a row, seconds apart, find the same read position."""
 
 
 class WorkerLoop(Loop):
@@ -202,32 +200,3 @@ class WorkerLoop(Loop):
             self._take_notes(worker)
             self._refused = dict(worker.refused)
             worker.close(leaves=leaves)
-
-
-class StallDetector:
-    """Finds partitions that have input, but whose read position does not move although no answer is awaited.
-
-    >>> detector, at = StallDetector(), Partition("posts", 0)
-    >>> [detector.stalled({at: (5, 9)}, waiting=False) for _ in range(4)][-1]
-    [Partition(topic='posts', number=0)]
-    """
-
-    def __init__(self) -> None:
-        self._seen: dict[Partition, tuple[int, int]] = {}
-
-    def stalled(self, progress: Mapping[Partition, tuple[int, int]], *, waiting: bool) -> list[Partition]:
-        """Partitions whose position did not move in the last _CHECKS checks, this one included.
-
-        progress: read position and end offset of each partition
-        waiting: whether the worker waits for answers of the index
-        """
-        before = self._seen
-        self._seen = {
-            partition: (
-                position,
-                before[partition][1] + 1 if partition in before and before[partition][0] == position else 1,
-            )
-            for partition, (position, end) in progress.items()
-            if position < end and not waiting
-        }
-        return [partition for partition, (_, count) in self._seen.items() if count >= _CHECKS]

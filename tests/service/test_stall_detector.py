@@ -15,7 +15,7 @@ from tests.service.test_service import POSTS, produce
 from tests.service.test_service import settings as settings
 from twinsieve.pipeline.broker.records import AbortableError, Partition, PollResult
 from twinsieve.pipeline.service import loop as service_loop
-from twinsieve.pipeline.service.worker_loop import StallDetector
+from twinsieve.pipeline.service.stall_detector import StallDetector
 from twinsieve.pipeline.settings.model import Settings
 
 ONE, TWO = Partition("posts", 0), Partition("posts", 1)
