@@ -137,7 +137,7 @@ class Builder:
             max_pending_bytes=kafka.pending_bytes,
             max_emitted=MAX_EMITTED,
             transaction_s=kafka.transaction_timeout_ms / 1000,
-            answer_s=kafka.answer_timeout_ms / 1000,
+            answer_s=settings.answer_ms / 1000,
             report_s=kafka.idle_report_ms / 1000,
             check_s=CHECK_S,
             start=source.start,

@@ -144,6 +144,13 @@ def _answers(settings: Settings) -> Iterator[Problem]:
             f"is {duration_text(near.patience_ms)}, and kafka.session_timeout is {timeout}: the index would "
             f"look up itself before the next shard can answer; use {least} or more, or auto",
         )
+    if settings.answer_ms < settings.least_answer_ms:
+        patience, least = duration_text(settings.patience_ms), duration_text(settings.least_answer_ms)
+        yield (
+            "kafka.answer_timeout",
+            f"is {duration_text(settings.answer_ms)}, and near.patience is {patience}: workers would give up "
+            f"blocks for which the index still waits, and ask again; use {least} or more, or auto",
+        )
 
 
 def _memory(settings: Settings, memory: int) -> Iterator[Problem]:
@@ -465,7 +472,7 @@ def _kafka(kafka: KafkaSettings) -> Iterator[Problem]:
         yield "kafka.max_unpacked_bytes", "is below kafka.message_bytes; one large message would not be read"
     for key, written, least_ms, why in _LEAST:
         held_ms = getattr(kafka, f"{key}_ms")
-        if held_ms < least_ms:
+        if held_ms < least_ms and (held_ms or key != "answer_timeout"):
             yield f"kafka.{key}", f"is {held_ms} ms; {why}; use {written} or more"
     if kafka.session_timeout_ms > _POLL_LIMIT_MS:
         yield "kafka.session_timeout", "is above 5m; a client leaves after 5m without a poll"

@@ -52,6 +52,8 @@ from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.text.rules import TextConfig
 
 _HEARTBEAT_MS = 500
+_ANSWER_MS = 10_000
+"""How long workers wait for an answer of the index, if nothing says otherwise."""
 _TAKES_OVER_MS = 4_000
 """What the next shard of a segment needs, at most, from the end of a session timeout until it answers."""
 _PRIVATE = frozenset({"file", "local", "asynclocal", "memory", "data", "dir", "zip", "tar", "libarchive"})
@@ -481,8 +483,12 @@ class KafkaSettings(Section):
     block_bytes: SizeBytes = setting(
         900 << 10, "blocks of the fingerprint log, below the topic's limit", expert=True
     )
-    answer_timeout_ms: DurationMs = setting(
-        10_000, "ask again after this time without an answer", alias="answer_timeout", expert=True
+    answer_timeout_ms: AutoDurationMs = setting(
+        0,
+        "ask the index again after this time without an answer; "
+        "auto: 10s, and with shards more than twice near.patience, which is the least there",
+        alias="answer_timeout",
+        expert=True,
     )
     idle_report_ms: DurationMs = setting(
         1_000, "how soon an idle worker reports its progress", alias="idle_report", expert=True
@@ -641,6 +647,18 @@ class Settings(Section):
     def patience_ms(self) -> int:
         """How long the index waits for an answer of shards, in ms: `near.patience`, or what `auto` means."""
         return self.near.patience_ms or self.kafka.least_patience_ms
+
+    @property
+    def answer_ms(self) -> int:
+        """How long a worker waits for an answer of the index, in ms: `kafka.answer_timeout`, or what `auto`
+        means."""
+        return self.kafka.answer_timeout_ms or max(_ANSWER_MS, self.least_answer_ms)
+
+    @property
+    def least_answer_ms(self) -> int:
+        """The least `kafka.answer_timeout`, in ms; 0: any is right. After a shorter one a worker gives up
+        blocks for which the index waits; it asks again, and what is judged at last does not count."""
+        return 2 * self.patience_ms + 1_000 if self.near.answers == "shards" else 0
 
     def passes_null_text(self, *, on_files: bool) -> bool:
         """Whether a message whose text is null or missing is kept; if not, it counts as unreadable."""

@@ -48,6 +48,17 @@ def test_a_longer_session_timeout_makes_a_written_patience_too_short() -> None:
     assert "near.patience is 12s" in _refused(**written, **{"kafka.session_timeout": "10s"})
 
 
+@pytest.mark.parametrize(("patience", "auto_ms"), [("10s", 21_000), ("1m", 121_000)])
+def test_workers_wait_for_more_than_two_patiences(patience: str, auto_ms: int) -> None:
+    written = {**SHARDS, "near.patience": patience}
+    assert _loaded(**written).answer_ms == auto_ms
+    assert _loaded(**written, **{"kafka.answer_timeout": f"{auto_ms}ms"}).answer_ms == auto_ms
+    told = _refused(**written, **{"kafka.answer_timeout": f"{auto_ms - 1_001}ms"})
+    assert told.startswith("--set kafka.answer_timeout: kafka.answer_timeout is ")
+    assert _loaded(**{"kafka.answer_timeout": "2s"}).answer_ms == 2_000, "without shards any time is right"
+    assert _loaded().answer_ms == 10_000
+
+
 def test_patience_without_shards_disturbs_nobody() -> None:
     assert _loaded(**{"near.patience": "1s"}).near.answers == "none"
 
