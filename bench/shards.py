@@ -98,7 +98,7 @@ class _Measured:
     def note(self, answers: dict[SegmentId, Answer], rows: int) -> None:
         for segment, answer in answers.items():
             block = BlockAnswer(0, 0, rows, answer)
-            record = AnswersRecord(bytes(16), bytes(16), "shard", [SegmentPart(segment, [block])])
+            record = AnswersRecord(bytes(16), bytes(16), "shard", [SegmentPart(segment, [block], 1)])
             self.bytes += sum(map(len, encode_answers(bytes(16), record, 1 << 20)))
             self.entries += len(answer.rows)
             self.copies += len(answer.copy_rows)

@@ -115,15 +115,16 @@ class Names:
         """Beginning of the names of the consumer groups of shards."""
         return f"{self.app}.shards-"
 
-    def shards(self, question: bytes) -> str:
-        """Consumer group of the shards that answer one question; other settings make another group.
+    def shards(self, asked: bytes) -> str:
+        """Consumer group of the shards that answer one question; other settings make another group, and so do
+        other formats of blocks and answers.
 
-        question: id of the question, 16 bytes
+        asked: id of the question, 16 bytes (`wire.segment_answers.asked_of`)
 
         >>> Names("weibo").shards(bytes(15) + b"a")
         'weibo.shards-00000000000000000000000000000061'
         """
-        return f"{self.shard_groups}{question.hex()}"
+        return f"{self.shard_groups}{asked.hex()}"
 
     def worker_transactions(self, job: str, slot: str) -> str:
         """Transactional id of one worker.

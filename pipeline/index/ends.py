@@ -23,6 +23,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
+from urllib.parse import quote, unquote
 
 from twinsieve.pipeline.broker.records import Committed, Partition
 from twinsieve.stages.errors import StateError
@@ -52,18 +53,30 @@ class Unanswered:
 
 
 @dataclass(frozen=True, slots=True)
+class Late:
+    """A shard that is there, and answers too late for some segments. since_ms: ms since 1970"""
+
+    shard: str
+    segments: int
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Alone:
-    """In how many segments the index looks up itself, and some of them, the oldest first."""
+    """In how many segments the index looks up itself because no shard answers, and some of them, the oldest
+    first; and the shards for whose segments it does because they are late."""
 
     count: int = 0
     segments: tuple[Unanswered, ...] = ()
+    late: tuple[Late, ...] = ()
 
 
 NOT_ALONE = Alone()
 SHOWN_ALONE = 3
-"""Segments that are recorded, as the broker limits metadata, and that a line names."""
+"""Segments and shards that are recorded, as the broker limits metadata, and that a line names."""
 _PAUSED = re.compile(r"full@([0-9]{1,14})", re.ASCII)
 _ALONE = re.compile(r"[0-9]{1,9}(:[0-9]{1,18}-[0-9]{1,18}@[0-9]{1,14}){1,9}", re.ASCII)
+_LATE = re.compile(r"[\w.~%-]{1,999}:[0-9]{1,9}@[0-9]{1,14}", re.ASCII)
 
 
 def alone_text(count: int, shown: Sequence[str]) -> str:
@@ -79,6 +92,16 @@ def alone_text(count: int, shown: Sequence[str]) -> str:
     return f"no shard answers for {count} segments ({', '.join(shown)}{more})"
 
 
+def late_text(shown: Sequence[tuple[str, int, str]]) -> str:
+    """A line about shards that are late. shown: name, number of segments, and for how long or since when
+
+    >>> late_text([("host-2-shard", 4, "for 75 s")])
+    'shards that answer too late, or do not read: host-2-shard for 4 segments for 75 s'
+    """
+    each = ", ".join(f"{name} for {count} segments {since}" for name, count, since in shown)
+    return f"shards that answer too late, or do not read: {each}"
+
+
 def committed_record(
     log_offset: int,
     decisions_end: int,
@@ -91,9 +114,9 @@ def committed_record(
 ) -> Committed:
     """What the index commits: the log offset. Its metadata contain the least end of the decisions, whether
     the part of the log that snapshots contain is deleted, the output topic (empty if nothing is emitted),
-    under which settings the app has judged, in which segments no shard answers, if there are any, and since
-    when a full disk lets the index judge nothing, if so. An older program of version 2 reads the first three
-    and ignores what follows them; an empty text keeps its place between two spaces.
+    under which settings the app has judged, in which segments no shard answers and which shards are late, if
+    there are any, and since when a full disk lets the index judge nothing, if so. An older program of version
+    2 reads the first three and ignores what follows them; an empty text keeps its place between two spaces.
 
     >>> committed_record(7, 12, "unique", under=JudgedUnder("1f", "2e", '{"profile":"plain"}', "scope:b5"))
     Committed(offset=7, metadata='2 12 0 unique 1f 2e scope:b5 {"profile":"plain"}')
@@ -101,8 +124,10 @@ def committed_record(
     reading, scheme, fixed, settings = under
     head = (str(decisions_end), str(int(behind_snapshots)), output, reading, scheme, settings)
     shown = [f"{each.first}-{each.end}@{each.since_ms}" for each in alone.segments[:SHOWN_ALONE]]
+    late = ",".join(f"{quote(each.shard, safe='')}:{each.segments}@{each.since_ms}" for each in alone.late)
+    said = ":".join((str(alone.count), *shown)) if shown else ""
     full = [] if paused_ms is None else [f"full@{paused_ms}"]
-    fields = (*head, *([":".join((str(alone.count), *shown))] if shown else []), *full, fixed)
+    fields = (*head, *([said] if said or late else []), *([late] if late else []), *full, fixed)
     return Committed(log_offset, f"2 {' '.join(fields)}".rstrip())
 
 
@@ -147,7 +172,7 @@ def recorded_under(committed: Committed | None) -> JudgedUnder:
     >>> recorded_under(Committed(7, "2 12 0 posts-unique"))
     JudgedUnder(reading='', scheme='', fixed='', settings='')
     """
-    reading, scheme, settings, _, fixed = _recorded(committed)[3:]
+    reading, scheme, settings, _, _, fixed = _recorded(committed)[3:]
     return JudgedUnder(reading, scheme, fixed, settings)
 
 
@@ -155,14 +180,20 @@ def recorded_alone(committed: Committed | None) -> Alone:
     """In which segments the index that committed this looks up itself.
 
     >>> recorded_alone(committed_record(7, 12, alone=Alone(2, (Unanswered(0, 50, 99),))))
-    Alone(count=2, segments=(Unanswered(first=0, end=50, since_ms=99),))
+    Alone(count=2, segments=(Unanswered(first=0, end=50, since_ms=99),), late=())
+    >>> recorded_alone(committed_record(7, 12, alone=Alone(late=(Late("host 2-shard", 3, 99),)))).late
+    (Late(shard='host 2-shard', segments=3, since_ms=99),)
     """
-    said = _recorded(committed)[6]
+    said, written = _recorded(committed)[6:8]
+    late = []
+    for each in filter(_LATE.fullmatch, written.split(",")):
+        name, segments, since_ms = re.split("[:@]", each)
+        late.append(Late(unquote(name), int(segments), int(since_ms)))
     if not _ALONE.fullmatch(said):
-        return NOT_ALONE
+        return Alone(late=tuple(late))
     count, *shown = said.split(":")
     numbers = [map(int, re.split("[-@]", each)) for each in shown]
-    return Alone(int(count), tuple(Unanswered(*each) for each in numbers))
+    return Alone(int(count), tuple(Unanswered(*each) for each in numbers), tuple(late))
 
 
 def recorded_pause(committed: Committed | None) -> int | None:
@@ -178,15 +209,15 @@ def recorded_pause(committed: Committed | None) -> int | None:
 
 
 def _recorded(committed: Committed | None) -> tuple[str, ...]:
-    """The eight metadata fields of `committed_record`, as text; empty texts for those that are missing."""
+    """The nine metadata fields of `committed_record`, as text; empty texts for those that are missing."""
     metadata = committed.metadata if committed is not None else ""
     head, brace, fixed = metadata.partition(" {")
     version, *parts = head.split(" ")
     if version == "1":
         parts[1:1] = ["0"]
     if version not in ("1", "2"):
-        return ("",) * 8
-    return (*[*parts, *[""] * 7][:7], brace.strip() + fixed)
+        return ("",) * 9
+    return (*[*parts, *[""] * 8][:8], brace.strip() + fixed)
 
 
 @dataclass(frozen=True, slots=True)

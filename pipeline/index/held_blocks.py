@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from twinsieve.pipeline.broker.ports import GroupConsumer
 from twinsieve.pipeline.broker.records import Partition, Records
 from twinsieve.pipeline.index.answers_topic import AnswersTopic
 from twinsieve.pipeline.index.segment_answers import SegmentAnswers
+from twinsieve.pipeline.shards.config import MOST_BLOCKS_AHEAD
 from twinsieve.pipeline.wire.block import Block, decode_block
 from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError
 from twinsieve.stages.window.segments import SegmentId
@@ -95,11 +96,11 @@ class HeldBlocks:
         return read.block
 
     def answered(
-        self, timeout_s: float, sealed: Sequence[SegmentId], asks: Callable[[Block], bool]
+        self, timeout_s: float, behind_s: float, sealed: Sequence[SegmentId], asks: Callable[[Block], bool]
     ) -> list[ReadBlock]:
         """Those of the blocks, from the first on, that need not wait for answers of shards.
 
-        timeout_s: how long to wait at most for the answers that the first block needs
+        timeout_s: how long to wait at most for the answers that the first block needs; behind_s: its age
         sealed: the segments that answers are about
         asks: whether the next block to judge has rows to look up (`IndexState.asks`)
         raises: StateError for a damaged block
@@ -110,15 +111,29 @@ class HeldBlocks:
         topic.look()
         answers.read(topic.numbers, topic.topic_id)
         answers.poll(0.0)
-        if self._blocks and self._waits(answers, self._blocks[0], sealed):
+        if self._blocks and self._stands(answers, behind_s, sealed):
             if not self._asks(self._blocks[0], asks):
                 return [self._blocks[0]]
             answers.poll(min(timeout_s, _ANSWER_S))
-        return list(takewhile(lambda read: not self._waits(answers, read, sealed), self._blocks))
+            self._stands(answers, behind_s, sealed)
+        return list(takewhile(lambda read: not self._awaited(answers, read, sealed), self._blocks))
 
-    def _waits(self, answers: SegmentAnswers, read: ReadBlock, sealed: Sequence[SegmentId]) -> bool:
-        """Whether a block waits for answers. One without rows, or that cannot be decoded, does not."""
-        return self._asks(read, lambda block: bool(len(block.batch))) and answers.waits(read.offset, sealed)
+    def _awaited(
+        self, answers: SegmentAnswers, read: ReadBlock, sealed: Sequence[SegmentId]
+    ) -> list[SegmentId]:
+        """Whose answers a block waits for. One without rows, or that cannot be decoded, waits for none."""
+        has_rows = self._asks(read, lambda block: bool(len(block.batch)))
+        return answers.awaited(read.offset, sealed) if has_rows else []
+
+    def _stands(self, answers: SegmentAnswers, behind_s: float, sealed: Sequence[SegmentId]) -> bool:
+        """Whether the first block waits, which counts as waiting for its segments."""
+        first = self._blocks[0]
+        awaited = self._awaited(answers, first, sealed)
+        rows = len(first.block.batch) if isinstance(first.block, Block) else 0
+        # The others are not decoded yet.
+        size = sum(len(read.data) for read in islice(self._blocks, MOST_BLOCKS_AHEAD))
+        answers.waits.stand(first.offset, rows, rows * size // max(1, len(first.data)), behind_s, awaited)
+        return bool(awaited)
 
     def _asks(self, read: ReadBlock, asks: Callable[[Block], bool]) -> bool:
         block = self.decoded(read)

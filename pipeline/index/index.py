@@ -21,11 +21,12 @@ new index restores.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
 from twinsieve.pipeline.basics.state_machine import Machine
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
@@ -46,6 +47,7 @@ from twinsieve.pipeline.index.ends import (
     SHOWN_ALONE,
     Alone,
     Ends,
+    Late,
     Unanswered,
     recorded_behind_snapshots,
     recorded_under,
@@ -71,6 +73,7 @@ from twinsieve.pipeline.saved.patience import PATIENCE_S
 from twinsieve.pipeline.wire.block import Block, asked_by
 from twinsieve.pipeline.wire.frame import checksum_of
 from twinsieve.pipeline.wire.ruling import Ruling
+from twinsieve.pipeline.wire.segment_answers import asked_of
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.near.answers import NO_ANSWERS
 from twinsieve.stages.window.segments import SegmentId
@@ -108,9 +111,19 @@ fewer messages than this before a segment that does not fit."""
 _LIST_S = 5.0
 """How long an index that must know whether there is a newer snapshot waits for the folder."""
 
+_NAME, _MOST_LATE = 64, 8
+"""Characters of a shard's name that are shown, and how many shards: records may be of strangers."""
+
 _CLOCKS_DIFFER_MS = 60_000
 """If the log does not say when the broker wrote a block, the block's arrival time may be at most this far
 ahead of the index's clock; a later time is reduced to that."""
+
+
+class LateShard(NamedTuple):
+    """For how many segments a shard answers too late, and since when (monotonic)."""
+
+    segments: int
+    since_s: float
 
 
 class Index:
@@ -210,17 +223,21 @@ class Index:
         self.answers: SegmentAnswers | None = None
         self.answers_topic: AnswersTopic | None = None
         if config.answers is not None:
-            asked = self.state.sieve.question
+            asked = asked_of(self.state.sieve.question)
             self.answers = SegmentAnswers(
                 *(broker.reader, config.answers, config.scheme, self._ids[0], asked, clock, self.notices)
             )
             self.answers_topic = AnswersTopic(
                 *(self._admin, clock, config.answers.topic, frozenset({READS}), config.check_s / 2)
             )
+            self.state.sieve.time_look_ups(clock.monotonic_s)
         self.unanswered: dict[SegmentId, float] | None = None
         """The sealed segments in which this index looks up itself, because no shard answers for them, and
         since when (monotonic). None if it does not judge or uses no answers, and until it has heard all who
         answer."""
+        self.late: dict[str, LateShard] = {}
+        """The shards that say that they are there, and for whose segments this index looks up itself because
+        they are slower, or do not read; by name."""
         self._held = HeldBlocks(config.log, config.scheme, self.answers_topic, self.answers)
         self._sealed: list[SegmentId] = []
         self._memory = SegmentMemory(self.state, background, self.notices)
@@ -390,21 +407,18 @@ class Index:
             return []
         self._inputs.look(self.state.ledger)
         self._held.add(polled.records)
+        self.waits_since_ms = self._held.since_ms
         if self.answers is not None:
-            answered, is_settled = self.answers.answered(self._sealed), self.answers.is_settled
-            self._memory.step(answered, takes=is_settled)
-            if is_settled:
-                self._note_unanswered(set(answered))
-        blocks = self._held.answered(timeout_s, self._sealed, self.state.asks)[: self._pace.blocks]
+            self._look_at_shards(self.answers)
+        blocks = self._held.answered(timeout_s, self.behind_s, self._sealed, self.state.asks)
         if blocks:
-            fitting = self._fitting(blocks)
+            fitting = self._fitting(blocks[: self._pace.blocks])
             if fitting:
                 self.disk.go_on()
                 return self._judge(fitting, polled.membership)
             if self.disk.pause():
                 # `status` reads it from there.
                 self._commit([], polled.membership)
-        self.waits_since_ms = self._held.since_ms
         if self._held and self.disk.paused_ms is None:
             return []
         if self._clock.monotonic_s() - self._checked_s >= self._config.check_s:
@@ -446,10 +460,24 @@ class Index:
         self.disk.go_on()
         return self.follower.step(timeout_s, min(_FULL_FOLLOWED, self._followed))
 
-    def _note_unanswered(self, answered: Collection[SegmentId]) -> None:
-        """Note in which segments this index looks up itself: the sealed ones but these."""
-        known, now_s = self.unanswered or {}, self._clock.monotonic_s()
-        self.unanswered = {each: known.get(each, now_s) for each in self._sealed if each not in answered}
+    def _look_at_shards(self, answers: SegmentAnswers) -> None:
+        """Note in which segments this index looks up itself, and take them into memory."""
+        answered = {each for each in self._sealed if answers.waits.is_answered(each)}
+        self._memory.step(answered, takes=answers.is_settled)
+        if not answers.is_settled:
+            return
+        known, late, now_s = (
+            self.unanswered or {},
+            answers.waits.late(self._sealed),
+            self._clock.monotonic_s(),
+        )
+        alone = [each for each in self._sealed if each not in answered and each not in late]
+        self.unanswered = {each: known.get(each, now_s) for each in alone}
+        before, counts = self.late, Counter(name[:_NAME] for name in late.values())
+        self.late = {
+            name: LateShard(count, before[name].since_s if name in before else now_s)
+            for name, count in counts.most_common(_MOST_LATE)
+        }
 
     @property
     def _alone(self) -> Alone:
@@ -460,14 +488,18 @@ class Index:
             Unanswered(each.first, each.end, now_ms - round(1000 * (now_s - since_s)))
             for each, since_s in islice(alone.items(), SHOWN_ALONE)
         ]
-        return Alone(len(alone), tuple(shown))
+        late = [
+            Late(name, each.segments, now_ms - round(1000 * (now_s - each.since_s)))
+            for name, each in islice(self.late.items(), SHOWN_ALONE)
+        ]
+        return Alone(len(alone), tuple(shown), tuple(late))
 
     def _note_sealed(self) -> None:
         """Note which segments are sealed, after blocks were judged or followed."""
         if self.answers is not None:
             self._sealed = self.state.sieve.sealed_ids()
             self.answers.pass_over(self.state.next_offset)
-            self.answers.keep(self._sealed)
+            self.answers.waits.keep(self._sealed)
 
     def _check_idle(self, membership: Membership) -> None:
         """Check, with an empty commit, that no other index has taken over; begin a snapshot if one is due."""
@@ -546,7 +578,7 @@ class Index:
         self._hold_segments(are_held=True)
         if self.answers is not None:
             self.answers.end()
-            self.unanswered = None
+            self.unanswered, self.late = None, {}
         self.phase.go(phase)
         self.follower.stop()
         self._joining.begin()
@@ -719,6 +751,9 @@ class Index:
         """The rulings on blocks, each with the number of the verdicts partition for its answer."""
         began_s = self._clock.monotonic_s()
         rulings = self.state.rule([each for _, each in asked])
+        if self.answers is not None:
+            for segment, rows, took_s in self.state.sieve.take_look_ups():
+                self.answers.waits.looked_up(segment, rows, took_s)
         self._pace.judged(sum(map(len, rulings)), self._clock.monotonic_s() - began_s)
         for ruling, (read, _) in zip(rulings, asked, strict=True):
             self._inputs.record(ruling.given_up, self.state.ledger)

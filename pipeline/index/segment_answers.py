@@ -6,7 +6,7 @@ An answer is a cache entry: whatever is missing, late or does not fit, the index
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import StrEnum
 
 from twinsieve.pipeline.broker.ports import Clock, Reader
@@ -18,6 +18,7 @@ from twinsieve.pipeline.broker.records import (
     UnreadableError,
 )
 from twinsieve.pipeline.index.config import AnswersConfig
+from twinsieve.pipeline.index.segment_waits import SegmentWaits
 from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError
 from twinsieve.pipeline.wire.segment_answers import BlockAnswer, decode_answers
 from twinsieve.stages.errors import StateError
@@ -62,7 +63,8 @@ class SegmentAnswers:
     """Reads the answers of shards for blocks from some log offset on.
 
     reader: makes a reader; after an error of one, a new one is made
-    log_id: topic id of the log; question: what this index asks (`NearRules.question`)
+    log_id: topic id of the log; question: what this index asks, and how (`asked_of`)
+    waits: how long to wait for which segment
     notices: receives a line for each of the first records that cannot be used
     unused: how many records or blocks of answers were not used; the caller adds them to its counters
     """
@@ -90,8 +92,7 @@ class SegmentAnswers:
         self._next_offset = 0
         self._found: dict[int, dict[SegmentId, BlockAnswer]] = {}
         self._bytes = 0
-        self._answered_s: dict[SegmentId, float] = {}
-        self._waited_s: dict[int, float] = {}
+        self.waits = SegmentWaits(config.patience_s, clock)
         self._partitions: list[Partition] = []
         self._is_full = False
         self._again_s = 0.0
@@ -103,6 +104,7 @@ class SegmentAnswers:
         self.end()
         self._next_offset = next_offset
         self._begun_s = self._clock.monotonic_s()
+        self.waits.begin(next_offset)
 
     def read(self, numbers: Collection[int], topic_id: bytes = NO_TOPIC_ID) -> None:
         """Read these partitions of the topic, which have leaders, from now on; new ones from their last
@@ -116,7 +118,7 @@ class SegmentAnswers:
             self._partitions = []
             self.close()
         if not numbers:
-            self._answered_s.clear()
+            self.waits.silence()
         wanted = [Partition(self._config.topic, number) for number in sorted(numbers)]
         now_s = self._clock.monotonic_s()
         if wanted == self._partitions or now_s < self._again_s:
@@ -147,7 +149,6 @@ class SegmentAnswers:
         """Read nothing, and forget what was answered."""
         self._read_nothing()
         self._found.clear()
-        self._waited_s.clear()
         self._bytes, self._is_full = 0, False
 
     def _read_nothing(self) -> None:
@@ -209,7 +210,7 @@ class SegmentAnswers:
             )
             return
         for part in record.parts:
-            self._answered_s[part.segment] = self._clock.monotonic_s()
+            self.waits.heard(part.segment, record.shard, part.read_to)
             for block in part.blocks:
                 self._note(where, record.shard, part.segment, block)
 
@@ -235,31 +236,18 @@ class SegmentAnswers:
             self._noticed += 1
             self._notices.append(f"{why}; not used, the index looks up itself")
 
-    def is_expected(self, segment: SegmentId) -> bool:
-        """Whether somebody answers for this segment, so that waiting for him is worth while."""
-        answered_s = self._answered_s.get(segment)
-        return answered_s is not None and self._clock.monotonic_s() - answered_s < self._config.patience_s
-
     @property
     def is_settled(self) -> bool:
         """Whether it has read answers for `near.patience`. Each shard that answers has written by then."""
         return self._clock.monotonic_s() - self._begun_s >= self._config.patience_s
 
-    def answered(self, segments: Iterable[SegmentId]) -> list[SegmentId]:
-        """Those segments for which somebody answers."""
-        return [segment for segment in segments if self.is_expected(segment)]
-
-    def waits(self, offset: int, segments: Sequence[SegmentId]) -> bool:
-        """Whether a block should wait for answers of these segments; from the first such question on.
+    def awaited(self, offset: int, segments: Iterable[SegmentId]) -> list[SegmentId]:
+        """Those of these segments for whose answer to a block it is worth while to wait.
 
         offset: of the block, which has rows to judge
         """
         found = self._found.get(offset, {})
-        missing = [segment for segment in segments if segment not in found]
-        if not any(self.is_expected(segment) for segment in missing):
-            return False
-        now_s = self._clock.monotonic_s()
-        return now_s - self._waited_s.setdefault(offset, now_s) < self._config.patience_s
+        return self.waits.awaited(offset, (segment for segment in segments if segment not in found))
 
     def of(self, offset: int, checksum: int, rows: int, fitting: Callable[[Answers], Answers]) -> Answers:
         """What was answered for a block. rows: its readable messages; fitting: `BatchSieve.fitting`"""
@@ -269,6 +257,7 @@ class SegmentAnswers:
         fit = fitting(given)
         unused = {Unused.OTHER_BLOCK: len(found) - len(same), Unused.UNFIT: len(given) - len(fit)}
         self.unused += Counter(unused)
+        self.waits.taken(fit, rows)
         return fit
 
     def pass_over(self, next_offset: int) -> None:
@@ -276,15 +265,7 @@ class SegmentAnswers:
         self._next_offset = next_offset
         for offset in [offset for offset in self._found if offset < next_offset]:
             self._bytes -= sum(block.bytes_used for block in self._found.pop(offset).values())
-        self._waited_s = {at: since for at, since in self._waited_s.items() if at >= next_offset}
-
-    def keep(self, segments: Iterable[SegmentId]) -> None:
-        """Forget who answered for other segments than these, which the window has passed."""
-        kept = set(segments)
-        horizon_s = self._clock.monotonic_s() - self._config.patience_s
-        self._answered_s = {
-            segment: at for segment, at in self._answered_s.items() if segment in kept or at > horizon_s
-        }
+        self.waits.passed(next_offset)
 
     def close(self) -> None:
         """Close the connection."""

@@ -61,6 +61,13 @@ class Judge(Protocol):
         """Rows times segments that were answered, and how many of them were looked up all the same, since the
         last call."""
 
+    def time_look_ups(self, now_s: Callable[[], float]) -> None:
+        """From now on, take the time of look-ups by this clock."""
+
+    def take_look_ups(self) -> list[tuple[SegmentId | None, int, float]]:
+        """In which segments rows were looked up since the last call, how many, and for how many seconds; None
+        is the open segment."""
+
     @property
     def question(self) -> bytes:
         """What this sieve asks of a segment; answers to another question do not fit."""

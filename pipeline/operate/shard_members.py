@@ -11,6 +11,7 @@ from twinsieve.pipeline.index.ends import NOT_ALONE, Alone
 from twinsieve.pipeline.operate.input_lag import member_name
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
+from twinsieve.pipeline.wire.segment_answers import asked_of
 from twinsieve.stages.judge.near_rules import NearRules
 
 
@@ -21,7 +22,7 @@ class ShardsStatus:
     group: name of the group of shards with the settings and rules of this file
     members: names of its members; others: by group with other settings or rules, the names of its members
     has_topic: whether the topic of answers exists, and this user may describe it
-    alone: in which segments the index that judges looks up itself, when it committed last
+    alone: in which segments the index that judges looks up itself, and for whom, when it committed last
     """
 
     group: str
@@ -37,7 +38,7 @@ def shards_of(settings: Settings, admin: Admin) -> ShardsStatus | None:
         return None
     names = Names(settings.app)
     scheme = judging_scheme_of(settings)
-    own = names.shards(NearRules(sieve_config(settings, scheme.scheme_id)).question())
+    own = names.shards(asked_of(NearRules(sieve_config(settings, scheme.scheme_id)).question()))
     members = {
         group: sorted(member_name(key, each) for key, each in admin.members(group).items())
         for group in sorted({own, *admin.groups(names.shard_groups)})

@@ -59,6 +59,7 @@ from twinsieve.pipeline.shards.config import ShardConfig
 from twinsieve.pipeline.shards.holdings import HeldSnapshots, Holdings
 from twinsieve.pipeline.shards.shard import JOB, Shard
 from twinsieve.pipeline.wire.frame import scheme_hash
+from twinsieve.pipeline.wire.segment_answers import asked_of
 from twinsieve.pipeline.worker.config import CHECK_S, MAX_EMITTED, WorkerConfig
 from twinsieve.pipeline.worker.emit import EmitConfig
 from twinsieve.pipeline.worker.record_reader import RecordReader
@@ -281,7 +282,7 @@ class Builder:
             scheme=scheme,
             log=Partition(names.fingerprints, 0),
             answers=names.answers,
-            group=names.shards(reader.question),
+            group=names.shards(asked_of(reader.question)),
             member=names.member(self.slot, JOB),
             index=names.index,
             replicas=settings.near.replicas,

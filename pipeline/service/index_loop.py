@@ -10,7 +10,7 @@ from twinsieve.pipeline.basics.pauses import Pauses
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, MovedOnError
 from twinsieve.pipeline.index.config import MAX_BLOCKS, IndexPhase
-from twinsieve.pipeline.index.ends import SHOWN_ALONE, alone_text
+from twinsieve.pipeline.index.ends import SHOWN_ALONE, alone_text, late_text
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.operate.log_sizes import LogSizes
@@ -62,7 +62,8 @@ class IndexLoop(Loop):
         self._is_lag_logged = False
         self._logged_alone: frozenset[SegmentId] = frozenset()
         """The segments without answers that the last line in the log was about."""
-        self._log_alone_s = 0.0
+        self._log_alone_s = self._log_late_s = 0.0
+        self._is_late_logged = False
         self._is_restoring = False
         self._hung = HungWatch(builder.calls)
         metrics.set_store(builder.calls)
@@ -140,8 +141,9 @@ class IndexLoop(Loop):
         behind = f"is {behind_s:.0f} s behind" if behind_s >= _BEHIND_S else ""
         other = index.other_settings.remark if index is not None and is_live else ""
         alone = self._unanswered(index) if index is not None and is_live else ""
+        late = self._late(index) if index is not None and is_live else ""
         disk = index.disk.remark if index is not None else ""
-        return "; ".join(filter(None, (disk, behind, other, alone)))
+        return "; ".join(filter(None, (disk, behind, other, alone, late)))
 
     def _unanswered(self, index: Index) -> str:
         """In which segments the index looks up itself, since when, and what is wrong with the topic of the
@@ -157,6 +159,22 @@ class IndexLoop(Loop):
         ]
         own = f"{alone_text(len(alone), shown)}: it looks up in them itself"
         return f"{own} ({problem})" if problem else own
+
+    def _late(self, index: Index) -> str:
+        """Which shards answer too late, and for how long; empty if none does."""
+        now_s = self._clock.monotonic_s()
+        shown = [(name, one.segments, f"for {now_s - one.since_s:.0f} s") for name, one in index.late.items()]
+        return f"{late_text(shown)}: it looks up in them itself" if shown else ""
+
+    def _log_late(self, index: Index) -> None:
+        """Log once a minute which shards answer too late, and once when none does any more."""
+        now_s = self._clock.monotonic_s()
+        if index.late and now_s >= self._log_late_s:
+            self._log_late_s, self._is_late_logged = now_s + _LOG_ALONE_S, True
+            _log.warning("index: %s; nothing is lost, but it may become slow", self._late(index))
+        elif not index.late and self._is_late_logged:
+            self._is_late_logged = False
+            _log.info("index: no shard is late any more")
 
     def _log_unanswered(self, index: Index) -> None:
         """Log for which segments shards do not answer when these change, but not too often, and when shards
@@ -284,6 +302,7 @@ class IndexLoop(Loop):
         if self._index.live:
             self._log_lag(self._index)
             self._log_unanswered(self._index)
+            self._log_late(self._index)
             # Only the process that judges exports the sizes of the topics.
             self._sizes = self._sizes or self._builder.log_sizes()
             sizes = self._sizes.newest()

@@ -153,7 +153,8 @@ class Declared(Generic[Made]):
 
 
 class Metrics:
-    """The metrics of one process in their own registry. Label values are only from settings and fixed words.
+    """The metrics of one process in their own registry. Label values are only from settings and fixed
+    words, but for the names of a few late shards.
 
     `python -m scripts.generated_docs` writes docs/METRICS.md from the declarations. A value that only a
     broker knows has no series while no broker answers the role.
@@ -361,10 +362,14 @@ class Metrics:
         "What a shard could not use, by the kind: it is tried again, or left to the index. Nothing is lost.",
         "reason", "growth")
     shard_lag = Declared(OPTIONAL, "twinsieve_shard_lag_blocks",
-        "Blocks of the log that the shard has not answered for some segment.", alert="growth")
+        "Blocks of the log that the shard has not answered for some segment, though it may: it answers up to "
+        "64 ahead of what is judged.", alert="above 32 for minutes")
     alone = Declared(OPTIONAL, "twinsieve_index_unanswered_segments",
         "Sealed segments for which no shard answers: the process that judges looks up in them itself.",
         alert="above 0 for minutes")
+    late = Declared(OPTIONAL, "twinsieve_index_late_segments",
+        "Sealed segments for which this shard is there and answers too late, or does not read the log: the "
+        "process that judges looks up in them itself.", "shard", "above 0 for minutes")
     answered_rows = Declared(COUNTER, "twinsieve_index_answered_rows",
         "Rows that were judged with the answer of a shard, once for each segment.")
     left_rows = Declared(COUNTER, "twinsieve_index_left_rows",
@@ -569,6 +574,7 @@ class Metrics:
         self.pushed_out.set(index.state.sieve.pushed_out(bands=1))
         alone = index.unanswered
         self.alone.set({} if alone is None else {(): len(alone)})
+        self.late.set({(name,): each.segments for name, each in index.late.items()})
         self.sieve_bytes.set(stats.bytes_used)
         self.mapped_bytes.set(stats.bytes_mapped)
         self.segments.set(stats.segments)

@@ -6,11 +6,12 @@ import logging
 from collections.abc import Callable
 
 from twinsieve.pipeline.broker.ports import Clock, Hook
-from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.broker.records import BrokerError, FatalError
 from twinsieve.pipeline.saved.store_calls import HungWatch, StoreCalls
 from twinsieve.pipeline.service.loop import POLL_S, Loop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.probe_limits import ALIVE_S
+from twinsieve.pipeline.service.stall_detector import StallDetector
 from twinsieve.pipeline.shards.shard import Shard
 
 _log = logging.getLogger("twinsieve")
@@ -36,6 +37,7 @@ class ShardLoop(Loop):
         self._calls = calls
         self._shard: Shard | None = None
         self._hung = HungWatch(calls)
+        self._stalls = StallDetector()
         metrics.set_store(calls)
         self._set_gauges()
 
@@ -63,6 +65,7 @@ class ShardLoop(Loop):
     def _step(self) -> None:
         if self._shard is None:
             self._shard = self._made(self._on_step)
+            self._stalls = StallDetector()
         shard = self._shard
         try:
             shard.step(POLL_S)
@@ -83,8 +86,13 @@ class ShardLoop(Loop):
         self._set_clock(self._shard)
 
     def _query_lag(self) -> None:
-        if self._shard is not None:
-            self._metrics.set_shard_lag(self._shard.lag())
+        shard = self._shard
+        if shard is None:
+            return
+        self._metrics.set_shard_lag(shard.lag())
+        log = shard.log
+        if self._stalls.stalled({log: shard.progress()}, waiting=shard.waits):
+            raise FatalError(f"{log}: has new blocks, but this shard receives none; reconnecting")
 
     def _finish(self) -> None:
         shard = self._shard

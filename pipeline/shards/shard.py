@@ -40,6 +40,7 @@ from twinsieve.pipeline.wire.segment_answers import (
     AnswersRecord,
     BlockAnswer,
     SegmentPart,
+    asked_of,
     decode_answers,
     encode_answers,
 )
@@ -63,6 +64,8 @@ _AT_ONCE_S = 0.05
 _ROWS_AT_ONCE = 512
 """A shard gathers blocks until they have this number of rows, and looks all of them up in one call."""
 _UNCONFIRMED = 1_000
+_TELL_S = 60.0
+"""Time between two notices that blocks cannot be read."""
 _RECORD_OVERHEAD = 1_024
 
 
@@ -81,7 +84,7 @@ class Answers(Protocol):
 class _Progress:
     """How far a segment is answered.
 
-    next: offset of the next block to answer
+    next: offset of the next block to answer; all before were read, or were judged before it began
     leaving_s: since when this member is no longer first for it; None: it is
     heard: other members that have answered for it since then
     blocks: answers that are not written yet
@@ -124,6 +127,7 @@ class Shard:
         self._clock = clock
         self._config = config
         self._answers = answers
+        self._asked = asked_of(answers.question)
         self._hook = hook
         self.notices: list[str] = []
         self.counts: Counter[str] = Counter()
@@ -160,6 +164,9 @@ class Shard:
         """Since when there is no snapshot; None: there is one, or nothing is judged; never: it is told."""
         self._shown_s = -math.inf
         """When something was written last; long ago if a segment was not named yet."""
+        self._unreadable = ""
+        """Why the last block of the log could not be read; empty if it could."""
+        self._unreadable_told_s = -math.inf
         self._begin()
         hook(ShardStep.MADE)
 
@@ -200,7 +207,8 @@ class Shard:
         """Last block and bytes of the records of answers that are ahead of the committed offset."""
         self._listens: list[Partition] = []
         for each in self._answering.values():
-            each.next = self._committed or 0
+            # What it has not read it does not say that it has read, wherever the index is.
+            each.next = min(each.next, self._committed or 0)
             each.blocks.clear()
 
     @property
@@ -211,7 +219,8 @@ class Shard:
     @property
     def ready(self) -> bool:
         """Whether it answers for all that it should answer for, but for what cannot be read."""
-        return self.is_member and self._committed is not None and not self.holdings.is_fetching
+        is_ready = self.is_member and self._committed is not None and not self.holdings.is_fetching
+        return is_ready and not self._unreadable
 
     @property
     def answered(self) -> int:
@@ -223,6 +232,8 @@ class Shard:
         """What it waits for; empty if for nothing."""
         if not self.is_member:
             return "joins its group"
+        if self._unreadable:
+            return f"cannot read the log: {self._unreadable}"
         waiting = self.holdings.waiting
         if self.holdings.named is None:
             return "reads which segments there are"
@@ -253,11 +264,25 @@ class Shard:
             )
 
     def lag(self) -> int:
-        """Blocks of the log that it has not answered for some segment; 0 without segments. raises:
-        AbortableError"""
+        """Blocks of the log that it should have answered for some segment, and has not; 0 without segments.
+        What is too far ahead of the index does not count. raises: AbortableError"""
+        read_to, end = self.progress()
+        return 0 if self.waits else max(0, min(end, (self._committed or 0) + MOST_BLOCKS_AHEAD) - read_to)
+
+    def progress(self) -> tuple[int, int]:
+        """Up to which offset it has read the log, and where that ends. raises: AbortableError"""
         end = self._reader.end_offsets([self._config.log])[self._config.log]
-        committed = self._committed or 0
-        return max((end - max(each.next, committed) for each in self._answering.values()), default=0)
+        return min((each.next for each in self._answering.values()), default=end), end
+
+    @property
+    def log(self) -> Partition:
+        """The partition with the blocks."""
+        return self._config.log
+
+    @property
+    def waits(self) -> bool:
+        """Whether it may answer nothing more until the index has judged what is answered."""
+        return self._is_at_bound
 
     def step(self, timeout_s: float) -> None:
         """Do one round: answer the blocks that have arrived.
@@ -430,9 +455,14 @@ class Shard:
         log = self._config.log
         begin = self._reader.beginning_offsets([log])[log]
         end = self._reader.end_offsets([log])[log]
-        self._reader.seek(log, min(max(low, begin), max(begin, end)))
+        position = min(max(low, begin), max(begin, end))
+        self._reader.seek(log, position)
         self._blocks.clear()
         self._from = low
+        if position >= end:
+            # The index has judged all that there is, and nothing is left to read.
+            for each in self._answering.values():
+                each.next = max(each.next, position)
 
     def _pass_over(self, error: UnreadableError) -> None:
         after = error.behind
@@ -451,10 +481,10 @@ class Shard:
         except StateError:
             self.problems[Problem.ANSWER] += 1
             return
-        is_asked = (record.log_id, record.question) == (self._log_id, self._answers.question)
+        is_asked = (record.log_id, record.question) == (self._log_id, self._asked)
         if not is_asked or record.shard == self._config.member:
             return
-        said = {part.segment for part in record.parts}
+        said = {part.segment for part in record.parts if part.read_to >= (self._committed or 0)}
         for each in self._answering.values():
             if each.leaving_s is not None and each.held.id in said:
                 each.heard.add(record.shard)
@@ -511,22 +541,31 @@ class Shard:
     def _decoded(self, data: bytes, offset: int) -> Block | None:
         """The block; None if it cannot be read: the index refuses it, or stops."""
         try:
-            return decode_block(data, self._config.scheme, f"{self._config.log}@{offset}")
-        except StateError:
+            block = decode_block(data, self._config.scheme, f"{self._config.log}@{offset}")
+        except StateError as error:
             self.problems[Problem.BLOCK] += 1
+            self._unreadable, now_s = str(error), self._clock.monotonic_s()
+            if now_s - self._unreadable_told_s >= _TELL_S:
+                self._unreadable_told_s = now_s
+                self.notices.append(
+                    f"{error}; until it can read a block, this shard does not say that it is there"
+                )
             return None
+        self._unreadable = ""
+        return block
 
     def _write(self) -> None:
         """Write the answers that are made, of all segments together; now and then without new ones, so that
-        the index goes on to wait for this member. raises: AbortableError"""
+        the index goes on to wait for this member, unless it cannot read the blocks. raises: AbortableError"""
         now_s = self._clock.monotonic_s()
         told = list(self._answering.values())
-        is_due = now_s - self._shown_s >= self._config.patience_s / 4 or any(each.blocks for each in told)
+        is_shown = bool(self._unreadable) or now_s - self._shown_s < self._config.patience_s / 4
+        is_due = not is_shown or any(each.blocks for each in told)
         partitions = self._with_leaders() if told and is_due else []
         if partitions:
             # Any partition does, as nothing depends on the order of records; the members take different ones.
             at = partitions[zlib.crc32(self._config.member.encode()) % len(partitions)]
-            self._append(at, [SegmentPart(each.held.id, each.blocks) for each in told])
+            self._append(at, [SegmentPart(each.held.id, each.blocks, each.next) for each in told])
             self._shown_s = now_s
         for each in told:
             # Without a leader they are not written: nothing is owed.
@@ -535,7 +574,7 @@ class Shard:
             self._appender.confirm(_COMMITTED_S)
 
     def _append(self, at: Partition, parts: list[SegmentPart]) -> None:
-        record = AnswersRecord(self._log_id, self._answers.question, self._config.member, parts)
+        record = AnswersRecord(self._log_id, self._asked, self._config.member, parts)
         size = 0
         for value in encode_answers(self._config.scheme, record, self._most_bytes):
             # One by one: records that are appended together may become one batch, which has a limit.

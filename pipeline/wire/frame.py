@@ -12,7 +12,7 @@ from twinsieve.stages.errors import StateError
 VERSION = 7
 """Format version of blocks, answers and decisions: their shape alone. The scheme says what fingerprints are;
 the rules have a digest of their own (`judged_by.py`). Records of other versions are not used for judging."""
-SEGMENTS_VERSION = 8
+SEGMENTS_VERSION = 9
 """Format version of `What.ANSWERS`, which nothing depends on, so it changes alone."""
 
 _ENVELOPE = struct.Struct("<4sHH16sI")

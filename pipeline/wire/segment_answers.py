@@ -1,7 +1,8 @@
 """Records of answers: what sealed segments have for the rows of runs of blocks (docs/WIRE.md).
 
 A record names the log, the question that was asked, the segments, and of each segment the blocks by offset
-and checksum, so whoever reads it knows whether it fits. A segment without blocks is one that is answered for.
+and checksum, so whoever reads it knows whether it fits. A segment without blocks is one that is answered for,
+and of each the record says up to which block the log is read.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import islice
 from typing import NamedTuple, NoReturn
 
@@ -16,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinsieve.pipeline.wire.column_bytes import WireSection, pack_section
-from twinsieve.pipeline.wire.frame import What, seal, unseal
+from twinsieve.pipeline.wire.frame import What, seal, unseal, version_of
 from twinsieve.stages.columns import Array
 from twinsieve.stages.contract import MAX_SEGMENT
 from twinsieve.stages.errors import StateError
@@ -32,8 +34,9 @@ MOST_BLOCKS = 1_024
 """Most segments of a record, and most blocks of all of them together. Those without anything take few bytes,
 and each takes time to read."""
 _MAX_OFFSET = 1 << 62
-_SEGMENT = ("<i8", "<i8", "<i8", "u1", "<i8", "<u4")
-"""First kept index, end, messages, 16 bytes of digest, offset of the first block, number of blocks."""
+_SEGMENT = ("<i8", "<i8", "<i8", "u1", "<i8", "<i8", "<u4")
+"""First kept index, end, messages, 16 bytes of digest, offset up to which the log is read, offset of the
+first block, number of blocks."""
 _BLOCK = ("<u4", "<u4", "<u4", "?", "<u4", "<u4", "<u4")
 """Offset behind that of the segment's block before, checksum, rows, whether the answer is left out, and how
 many entries, copies and unanswered rows it has."""
@@ -71,17 +74,23 @@ class BlockAnswer(NamedTuple):
 
 
 class SegmentPart(NamedTuple):
-    """What a record says of one segment. blocks: ascending offsets"""
+    """What a record says of one segment.
+
+    blocks: ascending offsets
+    read_to: the shard has read the log up to this offset, so earlier blocks are answered, or passed over. It
+        moves with what was read, and with nothing else
+    """
 
     segment: SegmentId
     blocks: Sequence[BlockAnswer]
+    read_to: int
 
 
 @dataclass(frozen=True, slots=True)
 class AnswersRecord:
     """A record of answers.
 
-    log_id: topic id of the log; question: what was asked (`NearRules.question`), 16 bytes
+    log_id: topic id of the log; question: what was asked, and how (`asked_of`), 16 bytes
     shard: name of the member that answers, for logs alone
     """
 
@@ -89,6 +98,16 @@ class AnswersRecord:
     question: bytes
     shard: str
     parts: Sequence[SegmentPart]
+
+
+def asked_of(question: bytes) -> bytes:
+    """16 bytes that a shard and an index must have in common, so that one waits for the other: what is asked
+    of a segment, and in which formats blocks and answers are written.
+
+    question: `NearRules.question`
+    """
+    versions = b"".join(version_of(each.value).to_bytes(2, "little") for each in (What.BLOCK, What.ANSWERS))
+    return blake2b(question + versions, digest_size=len(question), person=b"twinsieve-shards").digest()
 
 
 def encode_answers(scheme: bytes, record: AnswersRecord, most_bytes: int) -> list[bytes]:
@@ -113,13 +132,16 @@ def _halves(parts: Sequence[SegmentPart]) -> list[list[SegmentPart]]:
     middle = len(parts) // 2
     if middle:
         return [list(parts[:middle]), list(parts[middle:])]
-    segment, blocks = parts[0]
+    part = parts[0]
+    blocks = part.blocks
     middle = len(blocks) // 2
     if middle:
-        return [[SegmentPart(segment, half)] for half in (blocks[:middle], blocks[middle:])]
+        # Whoever reads the first half does not know of the other one yet.
+        first = SegmentPart(part.segment, blocks[:middle], blocks[middle].offset)
+        return [[first], [part._replace(blocks=blocks[middle:])]]
     if not blocks or blocks[0].answer is None:
         return []
-    return [[SegmentPart(segment, [blocks[0]._replace(answer=None)])]]
+    return [[part._replace(blocks=[blocks[0]._replace(answer=None)])]]
 
 
 def _encode(scheme: bytes, record: AnswersRecord) -> bytes:
@@ -134,6 +156,7 @@ def _encode(scheme: bytes, record: AnswersRecord) -> bytes:
         [segment.end for segment in segments],
         [segment.messages for segment in segments],
         np.frombuffer(b"".join(segment.digest for segment in segments), np.uint8),
+        [part.read_to for part in parts],
         firsts,
         [len(part.blocks) for part in parts],
     ]
@@ -178,7 +201,7 @@ def decode_answers(scheme: bytes, data: bytes, where: str) -> AnswersRecord:
     section = WireSection(content, body, where)
     named = [section.take(dtype, segments) for dtype in _SEGMENT[:3]]
     digests = section.take("u1", segments, 16)
-    starts, numbers = (section.take(dtype, segments) for dtype in _SEGMENT[4:])
+    ends, starts, numbers = (section.take(dtype, segments) for dtype in _SEGMENT[4:])
     table = [section.take(dtype, count) for dtype in _BLOCK]
     totals = [int(counts.sum(dtype=np.int64)) for counts in table[4:]]
     groups = zip((_ENTRY, _COPY, (_LEFT,)), totals, strict=True)
@@ -191,6 +214,8 @@ def decode_answers(scheme: bytes, data: bytes, where: str) -> AnswersRecord:
     if (
         section.end != len(content)
         or not all(map(_is_segment, ids))
+        or (ends < 0).any()
+        or (ends > _MAX_OFFSET).any()
         or int(numbers.sum(dtype=np.int64)) != count
     ):
         _contradicts(where)
@@ -205,25 +230,26 @@ def decode_answers(scheme: bytes, data: bytes, where: str) -> AnswersRecord:
         or not is_sound(whole, counts, rows.astype(np.int64), spans, STATUSES)
     ):
         _contradicts(where)
-    ends = np.cumsum(counts, axis=1)
-    begins = (ends - counts).T.tolist()
+    highs = np.cumsum(counts, axis=1)
+    lows = (highs - counts).T.tolist()
     blocks = [
         BlockAnswer(
-            offset, checksum, number, None if is_left else selected(whole, list(map(slice, begin, end)))
+            offset, checksum, number, None if is_left else selected(whole, list(map(slice, low, high)))
         )
-        for offset, checksum, number, is_left, begin, end in zip(
+        for offset, checksum, number, is_left, low, high in zip(
             offsets.tolist(),
             checksums.tolist(),
             rows.tolist(),
             declined.tolist(),
-            begins,
-            ends.T.tolist(),
+            lows,
+            highs.T.tolist(),
             strict=True,
         )
     ]
     each = iter(blocks)
     parts = [
-        SegmentPart(segment, list(islice(each, number))) for segment, number in zip(ids, numbers, strict=True)
+        SegmentPart(segment, list(islice(each, number)), end)
+        for segment, number, end in zip(ids, numbers.tolist(), ends.tolist(), strict=True)
     ]
     return AnswersRecord(log_id, question, name, parts)
 

@@ -190,6 +190,16 @@ class BatchSieve:
         taken, near.answered_rows, near.left_rows = (near.answered_rows, near.left_rows), 0, 0
         return taken
 
+    def time_look_ups(self, now_s: Callable[[], float]) -> None:
+        """From now on, take the time of look-ups by this clock."""
+        self.near.now_s = now_s
+
+    def take_look_ups(self) -> list[tuple[SegmentId | None, int, float]]:
+        """In which segments rows were looked up since the last call, how many, and for how many seconds; None
+        is the open segment."""
+        taken, self.near.look_ups = self.near.look_ups, []
+        return taken
+
     @cached_property
     def question(self) -> bytes:
         """What this sieve asks of a segment (`NearRules.question`)."""

@@ -6,7 +6,7 @@ It owns the segments, the indexes, the working memory and the threads; the kerne
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -67,6 +67,10 @@ Insert = Callable[[Chunk, int, int, int], None]
 _NO_COPIES = new_copies(0)
 
 
+def _no_clock() -> float:
+    return 0.0
+
+
 def chunk_rows(config: SieveConfig) -> int:
     """The most rows of a chunk under this configuration."""
     if config.near.method == "none":
@@ -108,6 +112,10 @@ class NearWindow:
         self._answers: Mapping[SegmentId, Answer] = {}
         self.answered_rows = self.left_rows = 0
         """Rows times segments that were answered, and those of them that were looked up here all the same."""
+        self.now_s: Callable[[], float] | None = None
+        """A clock, if the time of look-ups is wanted."""
+        self.look_ups: list[tuple[SegmentId | None, int, float]] = []
+        """Segments in which rows were looked up, how many, and the seconds of that; None: the open one."""
         rows = chunk_rows(config)
         # Without a near stage no row has matches, and chunks are larger.
         self._rows = min(rows, SHARED_CHUNK_ROWS)
@@ -189,16 +197,35 @@ class NearWindow:
         indices = self._newest_first()
         copies = self.copies if self._config.exact.method != "none" else _NO_COPIES
         left = [0] * len(self.scratch)
+        ends_s = [[0.0] * (len(indices) + 1) for _ in self.scratch]
 
         def work(thread: int, low: int, high: int) -> None:
             place, end = self._room * low // len(chunk.lengths), self._room * high // len(chunk.lengths)
-            for index, answer in indices:
+            now_s = self.now_s or _no_clock
+            ends_s[thread][0] = now_s()
+            for number, (index, answer) in enumerate(indices, 1):
                 place, alone = self._search(low, high, chunk, index, answer, thread, copies, place, end)
                 left[thread] += alone
+                ends_s[thread][number] = now_s()
 
         self._on_threads(work, len(chunk.lengths), len(chunk.lengths))
+        if self.now_s is not None:
+            self._note_look_ups(len(chunk.lengths), indices, ends_s)
         self.left_rows += sum(left)
         self.answered_rows += len(chunk.lengths) * sum(answer is not None for _, answer in indices)
+
+    def _note_look_ups(
+        self, rows: int, indices: Sequence[tuple[NearIndex, Answer | None]], ends_s: Sequence[Sequence[float]]
+    ) -> None:
+        """Note how long look-ups took. ends_s: of each thread, when it began, and when it was done with each
+        of these segments"""
+        all_of = max if self._uses_threads(rows) else sum
+        for number, (segment, (_, answer)) in enumerate(
+            zip(reversed(self.segments.all), indices, strict=True)
+        ):
+            if answer is None and rows:
+                took_s = all_of(ends[number + 1] - ends[number] for ends in ends_s)
+                self.look_ups.append((segment.id if segment.is_sealed else None, rows, took_s))
 
     def _search(
         self,
@@ -339,6 +366,9 @@ class NearWindow:
         else:
             link_kept(chunk, rows, kept, count, first_table, end_table, self.chains)
 
+    def _uses_threads(self, rows: int) -> bool:
+        return self._threads is not None and rows >= _WORTH_THREADS
+
     def _on_threads(self, work: Callable[[int, int, int], None], rows: int, items: int) -> None:
         """Call `work(thread, low, high)` for the share of the items that each thread has.
 
@@ -346,7 +376,7 @@ class NearWindow:
         """
         threads = len(self.scratch)
         shares = [(n, items * n // threads, items * (n + 1) // threads) for n in range(threads)]
-        if self._threads is None or rows < _WORTH_THREADS:
+        if self._threads is None or not self._uses_threads(rows):
             for share in shares:
                 work(*share)
             return

@@ -75,9 +75,8 @@ class Judging(Member):
     def waits(self) -> bool:
         """Whether a block waits for answers."""
         held, answers = self.index._held, self.index.answers
-        return (
-            bool(held) and answers is not None and held._waits(answers, held._blocks[0], self.index._sealed)
-        )
+        waits = bool(held) and answers is not None
+        return waits and bool(held._awaited(answers, held._blocks[0], self.index._sealed))
 
 
 class Answering:

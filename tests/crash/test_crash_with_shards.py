@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.sharded_app import DECISIONS, LOG, PATIENCE_S, App, Came, Judging, files_at_once, settings_in
+from tests.crash.sharded_app import DECISIONS, LOG, App, Came, Judging, files_at_once, settings_in
 from tests.crash.test_crash_at_every_step import Trap, crash
 from tests.service.conftest import scheme as scheme
 from tests.service.test_changed_settings import posts
@@ -95,7 +95,9 @@ def test_a_shard_that_is_killed_changes_nothing(
         app.kill("a")
         app.shard("a", hook=trap)
     assert index.index.answers is not None
-    assert index.index.answers.answered(index.index._sealed), "some segments are answered for"
+    assert any(map(index.index.answers.waits.is_answered, index.index._sealed)), (
+        "some segments are answered for"
+    )
     app.world.produce(copies())
     trap.armed = True
     app.run(lambda: trap.sprung)
@@ -107,7 +109,7 @@ def test_a_shard_that_is_killed_changes_nothing(
         app.shard("a")
     check(app, unbroken)
     if then == "alone":
-        assert app.world.clock.monotonic_s() - began_s >= PATIENCE_S / 2
+        assert app.world.clock.monotonic_s() - began_s >= 0.5
     else:
         assert taken[0] > before, "somebody answers again"
 

@@ -19,7 +19,7 @@ from tests.shards.conftest import small_pieces
 from twinsieve.pipeline.index.segment_answers import Unused
 from twinsieve.pipeline.shards import shard
 from twinsieve.pipeline.wire.frame import SEGMENTS_VERSION
-from twinsieve.pipeline.wire.segment_answers import AnswersRecord, SegmentPart, encode_answers
+from twinsieve.pipeline.wire.segment_answers import AnswersRecord, encode_answers
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.near.answers import part_of
 
@@ -90,10 +90,10 @@ def test_answers_of_another_version_are_not_used(
 
     def newer(scheme: bytes, record: AnswersRecord, most_bytes: int) -> list[bytes]:
         parts = [
-            SegmentPart(
-                segment, [one._replace(answer=one.answer and part_of(one.answer, 0, 0)) for one in blocks]
+            part._replace(
+                blocks=[one._replace(answer=one.answer and part_of(one.answer, 0, 0)) for one in part.blocks]
             )
-            for segment, blocks in record.parts
+            for part in record.parts
         ]
         encoded = encode_answers(scheme, replace(record, parts=parts), most_bytes)
         return [resealed(one, SEGMENTS_VERSION + 1) for one in encoded]

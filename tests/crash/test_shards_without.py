@@ -19,7 +19,7 @@ from tests.shared_store import PROTOCOL
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.saved.storage import Storage
 from twinsieve.pipeline.shards import shard
-from twinsieve.pipeline.wire.segment_answers import AnswersRecord, SegmentPart, encode_answers
+from twinsieve.pipeline.wire.segment_answers import AnswersRecord, encode_answers
 from twinsieve.stages.judge.scheme import Scheme
 
 __all__ = ["small_pieces"]
@@ -106,10 +106,10 @@ def test_a_copy_is_found_where_answers_are_left_out(
 
     def left_out(scheme: bytes, record: AnswersRecord, most_bytes: int) -> list[bytes]:
         parts = [
-            SegmentPart(
-                segment, [one._replace(answer=one.answer if one.offset % 2 else None) for one in blocks]
+            part._replace(
+                blocks=[one._replace(answer=one.answer if one.offset % 2 else None) for one in part.blocks]
             )
-            for segment, blocks in record.parts
+            for part in record.parts
         ]
         return encode_answers(scheme, replace(record, parts=parts), most_bytes)
 

@@ -128,9 +128,9 @@ def golden_answers() -> AnswersRecord:
     later = SegmentId(5_000_000_000, 5_000_000_010, 12, bytes(range(64, 80)))
     found = answer._replace(kept=answer.kept + 4_999_999_000, copy_kept=answer.copy_kept + 4_999_999_000)
     parts = [
-        SegmentPart(segment, blocks),
-        SegmentPart(later, [BlockAnswer(18, 5, 4, found)]),
-        SegmentPart(segment._replace(digest=bytes(range(80, 96))), []),
+        SegmentPart(segment, blocks, 22),
+        SegmentPart(later, [BlockAnswer(18, 5, 4, found)], 20),
+        SegmentPart(segment._replace(digest=bytes(range(80, 96))), [], 17),
     ]
     return AnswersRecord(bytes(range(16, 32)), bytes(range(32, 48)), "host-1", parts)
 

@@ -9,12 +9,14 @@ from twinsieve.pipeline.index.ends import (
     NOT_ALONE,
     Alone,
     JudgedUnder,
+    Late,
     Unanswered,
     committed_record,
     recorded_alone,
     recorded_behind_snapshots,
     recorded_decisions_end,
     recorded_output,
+    recorded_pause,
     recorded_under,
 )
 
@@ -34,19 +36,32 @@ def _read_before(metadata: str) -> tuple[str, str, str]:
 @pytest.mark.parametrize("output", ["", "posts.unique"])
 @pytest.mark.parametrize("reading", ["", "1f"])
 @pytest.mark.parametrize(("scheme", "fixed"), [("", ""), ("2e", FIXED)])
-@pytest.mark.parametrize("alone", [NOT_ALONE, Alone(2, (Unanswered(0, 50, 1_600_000_000_000),))])
+@pytest.mark.parametrize("segments", [(), (Unanswered(0, 50, 1_600_000_000_000),)])
+@pytest.mark.parametrize("late", [(), (Late("full@9 :1@2,ü", 3, 99), Late("host-2-shard", 1, 98))])
+@pytest.mark.parametrize("paused_ms", [None, 1_600_000_000_000])
 def test_a_program_of_before_reads_what_it_knows(
-    behind: bool, output: str, reading: str, scheme: str, fixed: str, alone: Alone
+    behind: bool,
+    output: str,
+    reading: str,
+    scheme: str,
+    fixed: str,
+    segments: tuple[Unanswered, ...],
+    late: tuple[Late, ...],
+    paused_ms: int | None,
 ) -> None:
     """With shared snapshots it must see that the log is trimmed, or its windows would begin empty."""
     under = JudgedUnder(reading, scheme, fixed)
-    record = committed_record(7, 12, output, behind_snapshots=behind, under=under, alone=alone)
+    alone = Alone(2 * len(segments), segments, late)
+    record = committed_record(
+        7, 12, output, behind_snapshots=behind, under=under, alone=alone, paused_ms=paused_ms
+    )
     assert _read_before(record.metadata) == ("12", str(int(behind)), output)
     assert recorded_decisions_end(record) == 12
     assert recorded_behind_snapshots(record) == behind
     assert recorded_output(record) == output
     assert recorded_under(record) == under
     assert recorded_alone(record) == alone
+    assert recorded_pause(record) == paused_ms
 
 
 @pytest.mark.parametrize(

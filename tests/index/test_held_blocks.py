@@ -8,9 +8,11 @@ from typing import Any, cast
 
 import pytest
 
+from tests.memory.broker import ManualClock
 from tests.shards.holding_shards import LOG, SCHEME, App
 from twinsieve.pipeline.broker.records import Partition, Records
 from twinsieve.pipeline.index.held_blocks import HeldBlocks
+from twinsieve.pipeline.index.segment_waits import SegmentWaits
 from twinsieve.pipeline.wire.block import encode_block
 from twinsieve.stages.window.segments import SegmentId
 
@@ -22,6 +24,8 @@ class _Missing:
 
     def __init__(self) -> None:
         self.waited_s = 0.0
+        self.waits = SegmentWaits(14.0, ManualClock())
+        self.waits.heard(SEALED[0], "a", 0)
 
     def read(self, numbers: set[int], topic_id: bytes) -> None:
         pass
@@ -29,8 +33,8 @@ class _Missing:
     def poll(self, timeout_s: float) -> None:
         self.waited_s += timeout_s
 
-    def waits(self, offset: int, segments: Sequence[SegmentId]) -> bool:
-        return bool(segments)
+    def awaited(self, offset: int, segments: Sequence[SegmentId]) -> Sequence[SegmentId]:
+        return segments
 
 
 class _Held:
@@ -45,7 +49,7 @@ class _Held:
         self.blocks.add([Records(LOG, offsets=[0, 1, 2, 3], timestamps_ms=[0] * 4, values=values)])
 
     def answered(self, *, asks: bool, sealed: Sequence[SegmentId] = SEALED) -> list[int]:
-        return [read.offset for read in self.blocks.answered(1.0, sealed, lambda block: asks)]
+        return [read.offset for read in self.blocks.answered(1.0, 0.0, sealed, lambda block: asks)]
 
 
 @pytest.fixture

@@ -59,12 +59,24 @@ class _World:
         self.index.poll(0.0)
 
     def answer(
-        self, *offsets: int, answer: Answer | None = NOTHING, segment: SegmentId = SEGMENT, **changed: Any
+        self,
+        *offsets: int,
+        answer: Answer | None = NOTHING,
+        segment: SegmentId = SEGMENT,
+        read_to: int | None = None,
+        **changed: Any,
     ) -> None:
-        """Write a record that answers these blocks."""
+        """Write a record that answers these blocks. read_to: behind the last one, if that is not said"""
         blocks = [BlockAnswer(offset, 100 + offset, 4, answer) for offset in offsets]
-        record = replace(GOLDEN, parts=[SegmentPart(segment, blocks)], **changed)
+        end = max(offsets, default=16) + 1 if read_to is None else read_to
+        record = replace(GOLDEN, parts=[SegmentPart(segment, blocks, end)], **changed)
         self.write(*encode_answers(SCHEME, record, 1 << 20))
+
+    def waits(self, offset: int, *segments: SegmentId) -> bool:
+        return bool(self.index.awaited(offset, segments or [SEGMENT]))
+
+    def answers_for(self, *segments: SegmentId) -> list[SegmentId]:
+        return [each for each in segments if self.index.waits.is_answered(each)]
 
     def of(self, offset: int, *, fits: bool = True) -> Mapping[SegmentId, Answer]:
         return self.index.of(offset, 100 + offset, 4, lambda answers: answers if fits else {})
@@ -100,29 +112,46 @@ def test_what_was_written_before_the_index_began_is_read() -> None:
 
 
 def test_nobody_is_waited_for_before_he_has_answered_nor_when_he_has_gone(world: _World) -> None:
-    segments = [SEGMENT]
-    assert not world.index.waits(17, segments)
-    assert world.index.answered(segments) == []
+    assert not world.waits(17)
+    assert world.answers_for(SEGMENT) == []
     world.answer()
-    assert world.index.answered(segments) == segments
-    assert world.index.waits(17, segments)
-    assert not world.index.waits(17, [OTHER])
+    assert world.answers_for(SEGMENT, OTHER) == [SEGMENT]
+    assert world.waits(17)
+    assert not world.waits(17, OTHER)
     world.clock.sleep(PATIENCE_S - 1)
-    assert world.index.waits(17, segments)
-    world.answer(18)
-    assert not world.index.waits(18, segments)
+    assert world.waits(17)
     world.clock.sleep(1)
-    # The shard lives, and passes this block over.
-    assert not world.index.waits(17, segments)
-    assert world.index.waits(19, segments)
-    world.clock.sleep(PATIENCE_S)
-    assert not world.index.waits(20, segments)
-    assert world.index.answered(segments) == []
+    assert not world.waits(17)
+    assert world.answers_for(SEGMENT) == []
+
+
+def test_a_block_that_a_shard_has_passed_over_is_not_waited_for(world: _World) -> None:
+    world.answer(18)
+    assert not world.waits(17), "it has read that block, and lives"
+    assert not world.waits(18), "it is there"
+    assert world.waits(19)
+    world.answer(read_to=20)
+    assert not world.waits(19)
+    assert world.waits(20)
+
+
+def test_who_only_says_that_he_is_there_is_waited_for_while_he_is_where_the_index_is(world: _World) -> None:
+    world.answer(read_to=17)
+    assert world.waits(17)
+    for offset in range(18, 30):
+        world.clock.sleep(PATIENCE_S / 6)
+        world.index.pass_over(offset)
+        world.answer(read_to=17)
+    assert not world.waits(30)
+    assert world.index.waits.late([SEGMENT, OTHER]) == {SEGMENT: GOLDEN.shard}
+    world.answer(read_to=29)
+    assert world.waits(30)
+    assert world.index.waits.late([SEGMENT]) == {}
 
 
 def test_a_block_that_is_too_large_for_a_record_is_not_waited_for(world: _World) -> None:
     world.answer(17, answer=None)
-    assert not world.index.waits(17, [SEGMENT])
+    assert not world.waits(17)
     assert world.of(17) == {}
     assert not world.index.unused
 
@@ -139,7 +168,7 @@ def test_answers_of_another_log_or_to_another_question_are_told_and_not_waited_f
 ) -> None:
     world.answer(17, **changed)
     assert world.of(17) == {}
-    assert not world.index.waits(17, [SEGMENT])
+    assert not world.waits(17)
     assert world.index.unused == {reason: 1}
     assert len(world.notices) == 1
     for _ in range(20):
@@ -210,6 +239,20 @@ def test_partitions_without_a_leader_are_read_when_they_have_one(world: _World) 
     world.index.read({0, 1})
     world.index.poll(0.0)
     assert world.of(17)
+
+
+def test_without_the_topic_nobody_is_waited_for_and_nobody_is_late(world: _World) -> None:
+    world.answer(read_to=17)
+    world.answer(read_to=1, segment=OTHER)
+    assert world.waits(17)
+    assert world.index.waits.late([SEGMENT, OTHER]).keys() == {OTHER}
+    world.index.read(set())
+    assert not world.waits(17)
+    assert world.answers_for(SEGMENT) == []
+    assert world.index.waits.late([SEGMENT, OTHER]) == {}
+    world.index.read({0, 1})
+    world.answer(read_to=17)
+    assert world.waits(17)
 
 
 def test_a_broker_that_does_not_say_where_the_topic_ends_is_asked_again(

@@ -43,7 +43,7 @@ from twinsieve.pipeline.wire.segment_answers import (
     NOTHING,
     AnswersRecord,
     BlockAnswer,
-    SegmentPart,
+    asked_of,
     decode_answers,
     encode_answers,
 )
@@ -218,7 +218,7 @@ class ShardProcess(Process):
 def _changed(record: AnswersRecord, change: Callable[[BlockAnswer], BlockAnswer]) -> AnswersRecord:
     """The record with other blocks."""
     return replace(
-        record, parts=[SegmentPart(one, list(map(change, blocks))) for one, blocks in record.parts]
+        record, parts=[part._replace(blocks=list(map(change, part.blocks))) for part in record.parts]
     )
 
 
@@ -304,7 +304,7 @@ class Sharding:
             scheme=SCHEME,
             log=LOG,
             answers=ANSWERS,
-            group=Names(APP).shards(reader.question),
+            group=Names(APP).shards(asked_of(reader.question)),
             member=Names(APP).member(slot, JOB),
             index=INDEX_GROUP,
             replicas=self._replicas,
@@ -459,7 +459,7 @@ class Sharding:
         with suppress(StateError):
             for value in self._values()[-1:] if blocks else ():
                 record = decode_answers(SCHEME, value, ANSWERS)
-                parts = [SegmentPart(one, blocks) for one, _ in record.parts]
+                parts = [part._replace(blocks=blocks) for part in record.parts]
                 self._write(self._unfit(replace(record, parts=parts), shifts=False))
 
     def _unfit(self, record: AnswersRecord, *, shifts: bool = True) -> list[bytes]:
@@ -470,7 +470,7 @@ class Sharding:
         """
         draw, other = self._draw, self._draw.randbytes(16)
         far = draw.randint(1, 3)
-        foreign = [SegmentPart(one._replace(digest=other), blocks) for one, blocks in record.parts]
+        foreign = [part._replace(segment=part.segment._replace(digest=other)) for part in record.parts]
         changed = [
             replace(record, log_id=other),
             replace(record, question=other),
@@ -487,5 +487,5 @@ class Sharding:
         self._world.cluster.add_partitions(ANSWERS, min(4, len(self._logs()) + 1))
 
     def _rebalance(self) -> None:
-        group = Names(APP).shards(_reader(self._config(other=False)).question)
+        group = Names(APP).shards(asked_of(_reader(self._config(other=False)).question))
         self._world.cluster.group(group).rebalance(self._draw.randint(0, 2))

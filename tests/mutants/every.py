@@ -27,6 +27,7 @@ FOREIGN = ("tests/model/test_foreign_offsets.py",)
 ANSWERS = "pipeline/worker/answers.py"
 BROKER = "pipeline/service/redriven_broker.py"
 CRASHES = ("tests/crash/test_redrive_crashes.py",)
+SEGMENT_WAITS = "pipeline/index/segment_waits.py"
 SHARDS_ANSWERS = "pipeline/index/segment_answers.py"
 INDEX_ANSWERS = ("tests/index/test_segment_answers.py",)
 
@@ -269,12 +270,31 @@ EVERY = (
     ),
     Mutant(
         "an index waits for ever for shards that died",
-        SHARDS_ANSWERS,
-        "        if not any(self.is_expected(segment) for segment in missing):\n            return False\n"
-        "        now_s = self._clock.monotonic_s()\n"
-        "        return now_s - self._waited_s.setdefault(offset, now_s) < self._config.patience_s\n",
-        "        return bool(missing)\n",
+        SEGMENT_WAITS,
+        "        return each is not None and self._clock.monotonic_s() - each.at_index_s < self._patience_s\n",
+        "        return each is not None\n",
         INDEX_ANSWERS,
+    ),
+    Mutant(
+        "a shard that says that it is there is waited for, whatever it has read",
+        SEGMENT_WAITS,
+        "        if next_offset < self._horizon or next_offset <= each.given_up:\n            return\n",
+        "",
+        INDEX_ANSWERS,
+    ),
+    Mutant(
+        "a slow shard sets the pace of an index",
+        SEGMENT_WAITS,
+        "if behind_s >= _BEHIND_S and each.debt_s >",
+        "if behind_s < _BEHIND_S and each.debt_s >",
+        ("tests/index/test_segment_waits.py",),
+    ),
+    Mutant(
+        "a shard that cannot read the blocks of an index is waited for",
+        "pipeline/wire/segment_answers.py",
+        'return blake2b(question + versions, digest_size=len(question), person=b"twinsieve-shards").digest()',
+        "return question",
+        ("tests/crash/test_slow_shards.py",),
     ),
     Mutant(
         "blocks that wait for answers are read again",

@@ -16,7 +16,7 @@ from twinsieve.pipeline.broker.mark import Mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
 from twinsieve.pipeline.commands.kafka import connect
-from twinsieve.pipeline.index.ends import Alone, Unanswered, committed_record
+from twinsieve.pipeline.index.ends import Alone, Late, Unanswered, committed_record
 from twinsieve.pipeline.operate import status as status_module
 from twinsieve.pipeline.operate.shard_members import ShardsStatus
 from twinsieve.pipeline.operate.status import InputStatus, Status, status_of
@@ -246,6 +246,11 @@ def test_the_command_says_in_which_segments_the_index_looks_up_itself(
     told = json.loads(run("status", *flags, "--json").out)["shards"]["alone"]
     assert told["count"] == 4
     assert told["segments"][2] == {"first": 100, "end": 150, "since_ms": BEGAN_MS + 100}
+    late = Alone(late=(Late("old-shard\x1b", 3, BEGAN_MS),))
+    on_memory.group(NAMES.index).offsets[log] = committed_record(0, 0, alone=late)
+    out = run("status", *flags).out
+    assert f" for 3 segments since {shown_time(BEGAN_MS)}: the index looks up in them itself\n" in out
+    assert "\x1b" not in out
     on_memory.group(NAMES.index).offsets[log] = committed_record(0, 0)
     assert "no shard answers" not in run("status", *flags).out
 

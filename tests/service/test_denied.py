@@ -98,6 +98,7 @@ class _Scripts:
             live=False,
             answers=None,
             unanswered=[],
+            late={},
             holds_log=False,
             judges=False,
             follower=SimpleNamespace(log_end=lambda: 0),

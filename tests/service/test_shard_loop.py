@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -17,7 +18,7 @@ from twinsieve.pipeline.saved.store_calls import StoreCalls
 from twinsieve.pipeline.service.loop import LoopPhase
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.shard_loop import ShardLoop
-from twinsieve.pipeline.shards.config import Problem
+from twinsieve.pipeline.shards.config import MOST_BLOCKS_AHEAD, Problem
 from twinsieve.pipeline.shards.shard import Shard
 
 __all__ = ["small_pieces"]
@@ -120,6 +121,29 @@ def test_a_shard_whose_client_failed_is_made_again_with_what_it_held(app: App) -
     assert process.made == 2
     assert process.loop.ready
     assert all(sorted(blocks) == [20, 21] for blocks in app.answers().values())
+
+
+def test_a_shard_whose_client_has_gone_deaf_is_made_again(app: App) -> None:
+    process = Process(app, "a")
+    process.turn()
+    shard = process.loop._shard
+    assert shard is not None
+    with patch.object(shard._reader, "poll", lambda timeout_s, _: app.clock.sleep(timeout_s) or []):
+        process.turn(400)
+        assert process.made == 1, "there is nothing to read"
+        app.ask(2)
+        process.turn(400)
+    assert process.made == 2
+    assert process.loop.ready
+    assert all(sorted(blocks) == [20, 21] for blocks in app.answers().values())
+
+
+def test_a_shard_that_waits_for_the_index_is_left_alone(app: App) -> None:
+    process = Process(app, "a")
+    process.turn()
+    app.ask(MOST_BLOCKS_AHEAD + 10)
+    process.turn(1_000)
+    assert process.made == 1
 
 
 def test_a_topic_that_takes_smaller_records_than_before_gets_smaller_ones(app: App) -> None:

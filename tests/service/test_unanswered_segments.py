@@ -1,4 +1,5 @@
-"""The index says in which segments it looks up itself, and since when: on /readyz, in a metric and in the log."""
+"""The index says in which segments it looks up itself, for which shards, and since when: on /readyz, in a metric, in
+`status` and in the log."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tests.service.test_changed_settings import posts
 from tests.service.turned import Turned
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.index.ends import NOT_ALONE
-from twinsieve.pipeline.index.segment_answers import SegmentAnswers
+from twinsieve.pipeline.index.segment_waits import SegmentWaits
 from twinsieve.pipeline.operate.status import status_of
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import Status
@@ -31,9 +32,7 @@ QUERY_S = 6.0
 def answered(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, int]]:
     """The segments that shards answer for."""
     said = set[tuple[int, int]]()
-    monkeypatch.setattr(
-        SegmentAnswers, "is_expected", lambda _, segment: (segment.first, segment.end) in said
-    )
+    monkeypatch.setattr(SegmentWaits, "is_answered", lambda _, segment: (segment.first, segment.end) in said)
     return said
 
 
@@ -149,3 +148,44 @@ def test_a_topic_of_answers_that_is_gone_is_named_once_a_minute_until_it_is_back
     roles.run(QUIET_S)
     assert ANSWERS not in roles.index.remark
     assert not [line for line in caplog.messages if ANSWERS in line]
+
+
+def test_it_names_the_shards_that_are_late_once_a_minute(
+    tmp_path: Path, scheme: Scheme, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "twinsieve")
+    late: dict[SegmentId, str] = {}
+    monkeypatch.setattr(SegmentWaits, "late", lambda *_: late)
+    settings = settings_in(str(tmp_path))
+    roles = Turned(settings, scheme)
+    status = Status(Metrics(roles.clock), "localhost:9092")
+    status.runs([roles.index])
+    roles.world.produce(posts(1, 110))
+    roles.run_until(roles.world.done, 60.0)
+    roles.run(PATIENCE_S + QUERY_S)
+    index = roles.index._index
+    assert index is not None
+    late |= dict.fromkeys(index._sealed[:2], "host-2-shard") | {index._sealed[2]: "h" * 300 + "\x1b-shard"}
+
+    def lines() -> list[str]:
+        return [line for line in caplog.messages if "answer too late" in line]
+
+    roles.run(QUERY_S)
+    assert "host-2-shard for 2 segments for " in status.remark()
+    assert "hhhh for 1 segments" in status.remark()
+    assert len(index.unanswered or ()) == len(index._sealed) - 3, "somebody is there for the others"
+    assert roles.value("index_late_segments", "host-2-shard") == 2
+    assert len(lines()) == 1
+    roles.run(3 * QUIET_S)
+    assert 3 <= len(lines()) <= 4
+    shards = status_of(settings, MemoryBroker(roles.world.cluster), roles.world.clock).shards
+    assert shards is not None
+    assert [(one.shard[:12], one.segments) for one in shards.alone.late] == [
+        ("host-2-shard", 2),
+        (12 * "h", 1),
+    ]
+    assert roles.world.clock.now_ms() - shards.alone.late[0].since_ms > 180_000
+    late.clear()
+    roles.run(QUERY_S)
+    assert status.remark().count("too late") == 0
+    assert caplog.messages[-1] == "index: no shard is late any more"

@@ -195,7 +195,7 @@ class App:
         found: dict[SegmentId, dict[int, Answer]] = {}
         for record in self.said():
             if shard in (None, record.shard.removesuffix("-shard")):
-                for segment, blocks in record.parts:
+                for segment, blocks, _ in record.parts:
                     answers = {one.offset: one.answer for one in blocks if one.answer is not None}
                     found.setdefault(segment, {}).update(answers)
         return found

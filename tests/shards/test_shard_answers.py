@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from unittest.mock import patch
 
 import pytest
 
 from tests.memory.broker import NewTopic
-from tests.shards.holding_shards import ANSWERS, LOG, App, same
+from tests.shards.holding_shards import ANSWERS, LOG, SCHEME, App, same
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
 from twinsieve.pipeline.shards.config import MOST_BLOCKS_AHEAD, Problem
+from twinsieve.pipeline.wire import frame
+from twinsieve.pipeline.wire.block import encode_block
 from twinsieve.stages.errors import StateError
 
 
@@ -236,3 +239,65 @@ def test_a_segment_that_comes_later_is_answered_from_the_committed_offset(app: A
     new = set(app.sealed()) - before
     assert new
     assert all(sorted(app.answers()[segment]) == list(range(24, 32)) for segment in new)
+
+
+def test_it_says_up_to_where_it_has_read_whatever_is_committed(app: App) -> None:
+    shard = app.shard()
+    app.turn(shard)
+    app.ask(3)
+    app.turn(shard)
+    assert {part.read_to for part in app.parts()} == {20, 23}
+    assert shard.lag() == 0
+    with patch.object(shard._reader, "poll", lambda *_: []):
+        app.ask(5)
+        app.commit(28)
+        before = len(app.parts())
+        app.turn(shard, seconds=10.0)
+        assert {part.read_to for part in app.parts()[before:]} == {23}
+        assert shard.lag() == 5
+    app.turn(shard)
+    app.turn(shard, seconds=4.0)
+    assert app.parts()[-1].read_to == 28
+    assert shard.lag() == 0
+
+
+def test_who_begins_again_where_the_index_is_says_so_when_there_is_nothing_to_read(app: App) -> None:
+    shard = app.shard()
+    app.turn(shard)
+    with patch.object(shard._reader, "poll", lambda *_: []):
+        app.ask(2 * MOST_BLOCKS_AHEAD)
+        app.commit(app.asked)
+        app.turn(shard)
+    app.turn(shard, seconds=5.0)
+    assert app.parts()[-1].read_to == app.asked
+
+
+def test_blocks_that_the_index_has_yet_to_judge_are_no_lag(app: App) -> None:
+    shard = app.shard()
+    app.ask(MOST_BLOCKS_AHEAD + 30)
+    app.turn(shard)
+    assert shard.waits
+    assert shard.lag() == 0
+
+
+def test_who_cannot_read_the_blocks_does_not_say_that_it_is_there(app: App) -> None:
+    shard = app.shard()
+    app.turn(shard)
+    messages = Messages()
+    with patch.object(frame, "VERSION", frame.VERSION + 1):
+        for number in range(3):
+            messages.add(None, encode_block(app.block(number), SCHEME))
+    app.cluster.write(LOG, messages)
+    app.asked += 3
+    app.turn(shard)
+    before = len(app.said())
+    app.turn(shard, seconds=60.0)
+    assert len(app.said()) == before
+    assert not shard.ready
+    assert f"{LOG}@22: format version" in shard.remark
+    assert [line for line in shard.notices if "does not say that it is there" in line] == shard.notices[-1:]
+    app.ask(1)
+    app.turn(shard)
+    assert shard.ready
+    assert app.parts()[-1].read_to == app.asked
+    assert all(sorted(blocks) == [23] for blocks in app.answers().values())

@@ -8,7 +8,7 @@ from tests.shards.holding_shards import ANSWERS, NO_RECORD, SCHEME, App, reader
 from twinsieve.pipeline.broker.records import FatalError, Messages, Partition
 from twinsieve.pipeline.shards.rendezvous import Span, first_of
 from twinsieve.pipeline.shards.shard import Shard
-from twinsieve.pipeline.wire.segment_answers import AnswersRecord, SegmentPart, encode_answers
+from twinsieve.pipeline.wire.segment_answers import AnswersRecord, SegmentPart, asked_of, encode_answers
 
 
 def answered_since(app: App, block: int, shard: str | None = None) -> set[Span]:
@@ -64,11 +64,11 @@ def test_only_an_answer_of_the_successor_to_this_question_relieves(app: App, for
     app.turn(one, two, seconds=6.0)
     messages = Messages()
     for segment in app.sealed():
-        question = bytes(16) if forged == "question" else reader().question
+        question = bytes(16) if forged == "question" else asked_of(reader().question)
         of = segment._replace(digest=bytes(16)) if forged == "segment" else segment
         shard = "a-shard" if forged == "own" else "b-shard"
         (value,) = encode_answers(
-            SCHEME, AnswersRecord(app.log_id, question, shard, [SegmentPart(of, [])]), 1_000
+            SCHEME, AnswersRecord(app.log_id, question, shard, [SegmentPart(of, [], app.asked)]), 1_000
         )
         messages.add(None, NO_RECORD if forged == "damaged" else value)
     for number in range(3):

@@ -79,9 +79,8 @@ def _parts(draw: st.DrawFn) -> SegmentPart:
         answer = draw(st.one_of(st.none(), _answers(rows, first)))
         blocks.append(BlockAnswer(offset, draw(st.integers(0, 2**32 - 1)), rows, answer))
         offset += draw(st.integers(1, 2**31))
-    return SegmentPart(
-        SegmentId(first, first + _SPAN, 500, draw(st.binary(min_size=16, max_size=16))), blocks
-    )
+    segment = SegmentId(first, first + _SPAN, 500, draw(st.binary(min_size=16, max_size=16)))
+    return SegmentPart(segment, blocks, offset + draw(st.integers(0, 2**31)))
 
 
 @st.composite
@@ -92,7 +91,7 @@ def _records(draw: st.DrawFn) -> AnswersRecord:
 
 def _shown(record: AnswersRecord) -> list[Any]:
     """The record as plain values, with the dtypes of its columns."""
-    parts = [(part.segment, _shown_blocks(part)) for part in record.parts]
+    parts = [(part.segment, _shown_blocks(part), part.read_to) for part in record.parts]
     return [record.log_id, record.question, record.shard, parts]
 
 
@@ -129,7 +128,7 @@ def _plain(data: bytes) -> list[Any]:
             place += struct.calcsize("<" + length * code)
         return found
 
-    named = columns(*((code, segments) for code in ("q", "q", "q", "16s", "q", "I")))
+    named = columns(*((code, segments) for code in ("q", "q", "q", "16s", "q", "q", "I")))
     table = columns(*((code, count) for code in "III?III"))
     totals = [sum(table[number]) for number in (4, 5, 6)]
     values = columns(
@@ -141,7 +140,7 @@ def _plain(data: bytes) -> list[Any]:
     rows = iter(zip(*table, strict=True))
     groups = [iter(list(zip(*group, strict=True))) for group in (values[:7], values[7:12], values[12:])]
     parts = []
-    for first, end, messages, digest, offset, number in zip(*named, strict=True):
+    for first, end, messages, digest, read_to, offset, number in zip(*named, strict=True):
         blocks = []
         for _ in range(number):
             gap, checksum, readable, declined, *counts = next(rows)
@@ -153,7 +152,7 @@ def _plain(data: bytes) -> list[Any]:
                     each[1] += first
                 answer += [[each[column] for each in taken] for column in range(width)]
             blocks.append((offset, checksum, readable, None if declined else answer))
-        parts.append((SegmentId(first, end, messages, digest), blocks))
+        parts.append((SegmentId(first, end, messages, digest), blocks, read_to))
     return [log_id, question, name, parts]
 
 
@@ -170,8 +169,9 @@ def test_what_is_written_is_read_also_by_a_plain_reader(record: AnswersRecord) -
                 (*block, None if answer is None else [values for _, values in answer])
                 for *block, answer in blocks
             ],
+            read_to,
         )
-        for segment, blocks in parts
+        for segment, blocks, read_to in parts
     ]
     assert _plain(data) == [*named, plain]
 
@@ -197,7 +197,7 @@ def test_a_record_that_is_too_large_is_split_and_a_block_that_is_too_large_is_de
         (segment, block[:3]) for segment, block in expected
     ]
     for (segment, block), (_, whole) in zip(found, expected, strict=True):
-        part = SegmentPart(segment, [whole])
+        part = SegmentPart(segment, [whole], 0)
         if block != _shown_blocks(part)[0]:
             assert block[3] is None
             assert len(encode_answers(SCHEME, replace(record, parts=[part]), _MOST)[0]) > most
@@ -215,7 +215,7 @@ def test_a_run_of_blocks_without_anything_takes_few_bytes() -> None:
 def test_many_segments_without_anything_take_few_bytes() -> None:
     blocks = [BlockAnswer(900, 7, 1_000, _nothing())]
     segments = [SegmentId(10 * number, 10 * number + 10, 10, number.to_bytes(16)) for number in range(60)]
-    parts = [SegmentPart(segment, blocks) for segment in segments]
+    parts = [SegmentPart(segment, blocks, 901) for segment in segments]
     (data,) = encode_answers(SCHEME, replace(golden_answers(), parts=parts), _MOST)
     assert len(data) < 20 * len(segments)
 
@@ -233,7 +233,7 @@ def _nothing() -> Answer:
 def _with(blocks: list[BlockAnswer]) -> AnswersRecord:
     """A record of one segment."""
     golden = golden_answers()
-    return replace(golden, parts=[SegmentPart(golden.parts[0].segment, blocks)])
+    return replace(golden, parts=[golden.parts[0]._replace(blocks=blocks)])
 
 
 def test_records_of_others_are_told_apart() -> None:
@@ -301,7 +301,7 @@ def test_two_copies_of_a_row_and_rows_out_of_order_are_refused(rows: list[int]) 
     "segment", [(10, 10, 10), (10, 5, 10), (0, 20, 10), (2**62, 2**62 + 5, 10), (0, 2**28, 2**28)]
 )
 def test_forged_segments_are_refused(segment: tuple[int, int, int]) -> None:
-    record = replace(golden_answers(), parts=[SegmentPart(SegmentId(*segment, bytes(16)), [])])
+    record = replace(golden_answers(), parts=[SegmentPart(SegmentId(*segment, bytes(16)), [], 0)])
     with pytest.raises(StateError):
         decode_answers(SCHEME, encode_answers(SCHEME, record, _MOST)[0], "here")
 
@@ -318,7 +318,7 @@ def test_too_many_entries_of_a_row_are_refused() -> None:
         }
         segment = SegmentId(1_000, 2_001, 1_001, bytes(16))
         blocks = [BlockAnswer(1, 2, 1, answer._replace(**entries))]
-        record = AnswersRecord(bytes(16), bytes(16), "host-1", [SegmentPart(segment, blocks)])
+        record = AnswersRecord(bytes(16), bytes(16), "host-1", [SegmentPart(segment, blocks, 2)])
         (data,) = encode_answers(SCHEME, record, _MOST)
         if count == MOST_ENTRIES:
             assert _shown(decode_answers(SCHEME, data, "here")) == _shown(record)
@@ -394,12 +394,14 @@ def _sealed(head: bytes, section: bytes) -> bytes:
 
 
 _SEGMENTS, _BLOCKS = 3, 4
-_OFFSETS_AT, _NUMBERS_AT, _GAPS_AT = 40 * _SEGMENTS, 48 * _SEGMENTS, 52 * _SEGMENTS
+_READ_AT, _OFFSETS_AT, _NUMBERS_AT, _GAPS_AT = (each * _SEGMENTS for each in (40, 48, 56, 60))
 
 
 @pytest.mark.parametrize(
     ("at", "code", "values"),
     [
+        (_READ_AT, "q", [-1]),
+        (_READ_AT, "q", [22, 2**62 + 1]),
         (_OFFSETS_AT, "q", [-1]),
         (_OFFSETS_AT, "q", [2**62 + 1]),
         (_NUMBERS_AT, "I", [2]),
@@ -420,12 +422,12 @@ def test_forged_places_of_blocks_are_refused(at: int, code: str, values: list[in
 
 def test_the_answers_of_a_segment_are_checked_against_its_own_messages() -> None:
     golden = golden_answers()
-    parts = [golden.parts[0], SegmentPart(golden.parts[1].segment, golden.parts[1].blocks)]
+    parts = [golden.parts[0], golden.parts[1]]
     data = encode_answers(SCHEME, replace(golden, parts=parts), _MOST)[0]
     decode_answers(SCHEME, data, "here")
     kept = _golden_answer().kept + 4_999_999_000
     outside = _golden_answer()._replace(kept=kept + np.array([2, 0, 0]), copy_kept=kept[:1])
-    parts[1] = SegmentPart(parts[1].segment, [BlockAnswer(18, 5, 4, outside)])
+    parts[1] = parts[1]._replace(blocks=[BlockAnswer(18, 5, 4, outside)])
     data = encode_answers(SCHEME, replace(golden, parts=parts), _MOST)[0]
     with pytest.raises(StateError, match=r"^here: its values"):
         decode_answers(SCHEME, data, "here")

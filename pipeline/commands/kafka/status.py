@@ -71,7 +71,7 @@ def _print(status: Status, max_waiting: int | None) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from twinsieve.pipeline.index.ends import alone_text
+    from twinsieve.pipeline.index.ends import alone_text, late_text
 
     blocks = "" if status.blocks is None else f", {status.blocks:,} blocks wait for it"
     last = f"; last decision {shown_time(status.decided_ms)}" if status.decided_ms is not None else ""
@@ -88,6 +88,9 @@ def _print(status: Status, max_waiting: int | None) -> None:
                 f"{each.first} to {each.end} since {shown_time(each.since_ms)}" for each in alone.segments
             ]
             click.echo(f"{alone_text(alone.count, shown)}: the index looks up in them itself")
+        if alone.late:
+            late = [(each.shard, each.segments, f"since {shown_time(each.since_ms)}") for each in alone.late]
+            click.echo(printable(f"{late_text(late)}: the index looks up in them itself"))
         for group, members in status.shards.others.items():
             click.echo(printable(f"shards of other settings or rules: {', '.join(members)} (group {group})"))
     table = Table(

@@ -1,0 +1,207 @@
+"""In which sealed segments the index waits for shards, how long, and where it goes on alone."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from twinsieve.pipeline.broker.ports import Clock
+from twinsieve.stages.window.segments import SegmentId
+
+ALONE_S = 60.0
+"""How long the index looks up itself in a segment for which it has waited too long, before it tries again."""
+_BEHIND_S = 1.0
+"""While no block is older, the index keeps up, and waiting for a shard costs nothing."""
+_WEIGHT = 0.2
+"""Weight of the last look-up in the usual time of one."""
+_MOST_NAMES = 8
+"""Names of shards that are remembered of a segment; as many as the largest `near.replicas`, about."""
+_NEVER = -math.inf
+
+
+@dataclass(slots=True)
+class _Segment:
+    """What is known of those who answer for a segment.
+
+    said_s: when each shard last said something of it; shard: the last one of these
+    next: offset of the first block that the last one has not read
+    at_index_s: when somebody last was where the index was
+    given_up: offset of the last block that was judged without it because the patience was over
+    debt_s: for how long the index stood still while it was behind, minus what its own look-ups would have
+        taken; seconds
+    row_s: usual time of a row's look-up by the index itself; None: not known
+    until_s: the index looks up itself until then; None: it waits
+    waited_row_s: the time for each row that the index had waited when it went alone
+    late: the shards that were there then
+    """
+
+    said_s: dict[str, float] = field(default_factory=dict)
+    shard: str = ""
+    next: int = 0
+    at_index_s: float = _NEVER
+    given_up: int = -1
+    debt_s: float = 0.0
+    row_s: float | None = None
+    until_s: float | None = None
+    waited_row_s: float = math.inf
+    late: frozenset[str] = frozenset()
+
+
+class SegmentWaits:
+    """Decides for which segments a block waits. All times are of the index's own monotonic clock.
+
+    Waiting is worth while as long as it takes less than looking up. So the index keeps an account for each
+    segment: the time that it stood still for it, minus the time that it was spared. If blocks wait, and the
+    account says that looking up would have been faster, it goes alone there for `ALONE_S`.
+
+    patience_s: one wait for a segment, of however many blocks, takes this long at most
+    """
+
+    def __init__(self, patience_s: float, clock: Clock) -> None:
+        self._patience_s = patience_s
+        self._clock = clock
+        self._of: dict[SegmentId, _Segment] = {}
+        self._row_s: float | None = None
+        """Usual time of a row's look-up in a segment that is not known."""
+        self._passed: deque[tuple[float, int]] = deque()
+        """When the index was at which block in the last seconds."""
+        self._standing: dict[SegmentId, float] = {}
+        """For which segments the first block waits, and since when."""
+        self._stood_s = 0.0
+
+    def begin(self, next_offset: int) -> None:
+        """The index begins to judge with this block."""
+        self._passed.clear()
+        self.passed(next_offset)
+
+    def passed(self, next_offset: int) -> None:
+        """The index has judged the blocks before this one."""
+        now_s, self._standing = self._clock.monotonic_s(), {}
+        if not self._passed or now_s - self._passed[-1][0] >= self._patience_s / 16:
+            self._passed.append((now_s, next_offset))
+
+    @property
+    def _horizon(self) -> int:
+        """The block at which the index was some seconds ago. Who is behind that is not where the index is."""
+        old_s = self._clock.monotonic_s() - self._patience_s / 4
+        while len(self._passed) > 1 and self._passed[1][0] <= old_s:
+            self._passed.popleft()
+        return self._passed[0][1] if self._passed else 0
+
+    def heard(self, segment: SegmentId, shard: str, next_offset: int) -> None:
+        """A shard has said of a segment that it has read the blocks before this one."""
+        each, now_s = self._of.setdefault(segment, _Segment()), self._clock.monotonic_s()
+        recent = {name: at for name, at in each.said_s.items() if now_s - at < self._patience_s}
+        if len(recent) < _MOST_NAMES:
+            recent[shard] = now_s
+        each.said_s, each.shard, each.next = recent, shard, next_offset
+        if next_offset < self._horizon or next_offset <= each.given_up:
+            return
+        each.at_index_s = now_s
+        if each.until_s is not None and shard not in each.late:
+            # Another one has taken over.
+            each.until_s = None
+
+    def silence(self) -> None:
+        """Nobody can say anything any more, so that nobody is there."""
+        for each in self._of.values():
+            each.at_index_s = _NEVER
+            each.said_s.clear()
+
+    def is_expected(self, segment: SegmentId) -> bool:
+        """Whether somebody who answers for this segment is where the index is."""
+        each = self._of.get(segment)
+        return each is not None and self._clock.monotonic_s() - each.at_index_s < self._patience_s
+
+    def is_answered(self, segment: SegmentId) -> bool:
+        """Whether somebody answers for this segment in time."""
+        return self.is_expected(segment) and self._of[segment].until_s is None
+
+    def late(self, segments: Iterable[SegmentId]) -> dict[SegmentId, str]:
+        """Those of these segments in which the index looks up itself though a shard says that it is there,
+        and the name of that shard."""
+        now_s, found = self._clock.monotonic_s(), {}
+        for segment in segments:
+            each = self._of.get(segment)
+            is_there = each is not None and now_s - each.said_s.get(each.shard, _NEVER) < self._patience_s
+            if each is not None and is_there and not self.is_answered(segment):
+                found[segment] = each.shard
+        return found
+
+    def awaited(self, offset: int, segments: Iterable[SegmentId]) -> list[SegmentId]:
+        """Those of these segments whose answer to a block is missing and worth waiting for."""
+        return [segment for segment in segments if self._is_awaited(offset, segment)]
+
+    def _is_awaited(self, offset: int, segment: SegmentId) -> bool:
+        # Who has read the block and not answered it has passed it over, or the answer is lost.
+        return self.is_expected(segment) and self._of[segment].next <= offset and not self._is_alone(segment)
+
+    def _is_alone(self, segment: SegmentId) -> bool:
+        each = self._of[segment]
+        if each.until_s is None or self._clock.monotonic_s() >= each.until_s:
+            return False
+        # It may have learned since that its own look-up takes longer.
+        return self._usual_s(segment) <= each.waited_row_s
+
+    def _usual_s(self, segment: SegmentId) -> float:
+        """Usual time of a row's look-up in a segment by the index itself; infinite if it has made none."""
+        known = self._of[segment].row_s
+        usual_s = known if known is not None else self._row_s
+        return usual_s if usual_s is not None else math.inf
+
+    def stand(
+        self, offset: int, rows: int, all_rows: int, behind_s: float, awaited: Sequence[SegmentId]
+    ) -> None:
+        """Note for which segments the first block waits now, perhaps none, and give up those for which that
+        takes too long. Call it before and after each wait.
+
+        offset: of the first block; rows: its number; behind_s: its age
+        all_rows: of all blocks that wait, as far as shards answer ahead
+        """
+        now_s = self._clock.monotonic_s()
+        share_s = (now_s - self._stood_s) / len(self._standing) if self._standing else 0.0
+        for segment, since_s in self._standing.items():
+            each = self._of[segment]
+            each.debt_s = each.debt_s + share_s if behind_s >= _BEHIND_S else min(0.0, each.debt_s)
+            if now_s - since_s >= self._patience_s and each.next <= offset:
+                each.given_up, each.at_index_s = offset, _NEVER
+        self._standing = {segment: self._standing.get(segment, now_s) for segment in awaited}
+        self._stood_s = now_s
+        for segment in self._standing:
+            each = self._of[segment]
+            # One record often answers all blocks that wait. When it is tried again, one block is enough.
+            count = max(1, all_rows if each.until_s is None else rows)
+            if behind_s >= _BEHIND_S and each.debt_s > count * self._usual_s(segment):
+                each.until_s, each.late = now_s + ALONE_S, frozenset(each.said_s)
+                each.waited_row_s, each.debt_s = each.debt_s / count, 0.0
+
+    def taken(self, segments: Collection[SegmentId], rows: int) -> None:
+        """These segments' answers to this number of rows are used, so the index need not look them up."""
+        now_s = self._clock.monotonic_s()
+        for segment in segments:
+            each = self._of.setdefault(segment, _Segment())
+            spared_s = rows * self._usual_s(segment)
+            each.debt_s = max(-self._patience_s, each.debt_s - (spared_s if spared_s < math.inf else 0.0))
+            if each.until_s is not None and now_s >= each.until_s:
+                each.until_s = None
+
+    def looked_up(self, segment: SegmentId | None, rows: int, took_s: float) -> None:
+        """The index has looked rows up itself. segment: None for the open one"""
+        row_s = took_s / rows
+        if segment is None:
+            self._row_s = row_s if self._row_s is None else self._row_s + _WEIGHT * (row_s - self._row_s)
+            return
+        each = self._of.setdefault(segment, _Segment())
+        each.row_s = row_s if each.row_s is None else each.row_s + _WEIGHT * (row_s - each.row_s)
+
+    def keep(self, segments: Iterable[SegmentId]) -> None:
+        """Forget other segments than these, of which nobody speaks any more: the window has passed them."""
+        kept, old_s = set(segments), self._clock.monotonic_s() - self._patience_s
+        self._of = {
+            segment: each
+            for segment, each in self._of.items()
+            if segment in kept or max(each.said_s.values(), default=_NEVER) > old_s
+        }
+        self._standing = {segment: at for segment, at in self._standing.items() if segment in self._of}
