@@ -150,6 +150,7 @@ def app(
         add("twinsieve_index_paused_by_disk", always(0))
         add("twinsieve_window_unwritten_segments", always(0))
         add("twinsieve_foreign_members", always(0))
+        add("twinsieve_shard_lag_blocks", lambda at: at // 15 % 5)
         add("twinsieve_unassigned_partitions", always(0))
         add("twinsieve_state_hung_seconds", always(0))
         add("twinsieve_snapshot_every_seconds", always(300))
@@ -163,6 +164,7 @@ def app(
             add("twinsieve_window_capacity_messages", always(1_000_000))
             add("twinsieve_log_bytes", always(3 << 30), topic=f"{name}.fingerprints")
             add("twinsieve_index_unanswered_segments", always(0))
+            add("twinsieve_index_late_segments", lambda _: None, shard="host-2-shard")
 
 
 def _spelled(values: Iterable[float | None]) -> Iterator[str]:

@@ -351,7 +351,21 @@ def id_without_answer(series: Series) -> None:
     series.change("twinsieve_waiting_partitions", lambda _: waits_s, reason=WaitReason.SCHEMA)
 
 
+def shard_is_late_once(series: Series) -> None:
+    """Its file was copied, or it was restarted."""
+    labels = {"job": "twinsieve", "instance": "a:8080", "shard": "host-2-shard"}
+    is_late = lambda at: 3.0 if BEGIN_S <= at < BEGIN_S + 120 else None  # noqa: E731
+    series.set("twinsieve_index_late_segments", is_late, **labels)
+
+
+def shard_catches_up(series: Series) -> None:
+    """Again and again."""
+    labels = {"job": "twinsieve", "instance": "b:8080"}
+    series.set("twinsieve_shard_lag_blocks", lambda at: 64.0 * (at % 120 != 0), **labels)
+
+
 CALM = [
+    *(shard_is_late_once, shard_catches_up),
     *(dry_run, more_standbys, idle_night, rolling_restart),
     *(known_reason, few_at_night, no_shards, new_segment, handed_over, evenly_late, shards_are_late),
     id_without_answer,
@@ -398,6 +412,18 @@ def no_shard_for_one(series: Series) -> None:
     series.change("twinsieve_index_unanswered_segments", lambda _: lambda at: float(at >= BEGIN_S))
 
 
+def late_shard(series: Series) -> None:
+    """It is there, and the index looks up itself."""
+    labels = {"job": "twinsieve", "instance": "a:8080", "shard": "host-2-shard"}
+    series.set("twinsieve_index_late_segments", lambda at: 3.0 if at >= BEGIN_S else None, **labels)
+
+
+def shard_behind(series: Series) -> None:
+    """It is there, and reads nothing."""
+    labels = {"job": "twinsieve", "instance": "b:8080"}
+    series.set("twinsieve_shard_lag_blocks", lambda at: 64.0 * (at >= BEGIN_S), **labels)
+
+
 def seldom_answers(series: Series) -> None:
     """A process that ends at each start, and was scraped once in five minutes, by chance."""
     labels = {"job": "twinsieve", "instance": "b:8080"}
@@ -411,6 +437,8 @@ def seldom_answers(series: Series) -> None:
     [
         (other_settings, 480, "SettingsDiffer"),
         (no_shard_for_one, 480, "SegmentsUnanswered"),
+        (late_shard, 240, "ShardLate"),
+        (shard_behind, 240, "ShardBehind"),
         (seldom_answers, 240, "Restarts"),
     ],
 )
