@@ -2,6 +2,7 @@
 
     python -m bench.kafka_shards cost [--kept 4000000] [--segments 16] [--rate 5000]
     python -m bench.kafka_shards pauses|latency [--kept 400000] …
+    python -m bench.kafka_shards slow [--kept 48000] [--segments 6] [--messages 60000] …
     python -m bench.kafka_shards verdicts [--kept 20000] [--segments 4] [--posts FILE.jsonl.gz …]
 
 The index, a worker and three shards are processes of their own, on this machine; generated posts. The near
@@ -16,6 +17,8 @@ is sealed meanwhile. All have the same window for exact copies.
 pauses: the longest silence of the outputs at --rate while nothing happens, and while shards join, leave,
 restart one after the other, are killed and frozen, with one and with two replicas.
 latency: from a message's send to its read-committed arrival, in turn without and with shards.
+slow: how long --messages take that were posted as fast as that goes, in turn without shards, and with shards
+that get all or 20, 6 and 2 % of each second (SIGSTOP); and a stream of 500 a second.
 verdicts: posts of each file, and posts with a counter, go through an app with shards in one order; each must
 come out where one plain loop with the same window puts it, with the leader that it names. The window is empty
 first.
@@ -30,7 +33,8 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,8 +58,10 @@ _LIMIT_S = 1_800.0
 _SHARDS = ("s1", "s2", "s3")
 _MEMORY = "8GiB"
 _LOOK_S = 0.5
-_COST_RATE, _RATE = 5_000.0, 1_000.0
-"""Messages a second for cost, and for pauses and latency."""
+_COST_RATE, _RATE, _FED = 5_000.0, 1_000.0, 500.0
+"""Messages a second for cost, for pauses and latency, and for slow."""
+_SHARES = (0.0, 1.0, 0.2, 0.06, 0.02)
+"""Of each second that shards get; 0: there are none."""
 _PART = 1_000
 """Messages that are written at once for verdicts."""
 
@@ -245,16 +251,18 @@ class Trickle:
         _wait(lambda: len(self.watcher.seen) >= self._app.sent, "outputs cannot be read")
         self._thread = in_thread(self.load.run)
         _wait(lambda: len(self.load.sent_s) > 2_000, "nothing is written")
-        _wait(lambda: self._waiting() < 1_000, "nothing comes out")
+        _wait(lambda: self.waiting < 1_000, "nothing comes out")
         return self
 
-    def _waiting(self) -> int:
+    @property
+    def waiting(self) -> int:
+        """Messages that were written and have not come out."""
         return len(self.load.sent_s.keys() - self.watcher.seen.keys())
 
     def __exit__(self, *_: object) -> None:
         self.load.stop.set()
         self._thread.join()
-        poll_until(lambda: not self._waiting(), 120.0)
+        poll_until(lambda: not self.waiting, 120.0)
         self._app.sent += len(self.load.sent_s)
         self.watcher.stop.set()
         output = self._app.deployment.outputs[0]
@@ -271,7 +279,7 @@ class Trickle:
         self.watcher.longest_gap_s = 0.0
         call()
         time.sleep(seconds)
-        _wait(lambda: self._waiting() < 1_000, "nothing comes out")
+        _wait(lambda: self.waiting < 1_000, "nothing comes out")
         return self.watcher.longest_gap_s
 
 
@@ -346,6 +354,60 @@ def latency(bootstrap: str, options: argparse.Namespace) -> None:
         app.deployment.close(keep_logs=options.keep_logs)
 
 
+@contextmanager
+def starved(app: App, share: float) -> Iterator[None]:
+    """All shards run for this share of each second."""
+    done = threading.Event()
+
+    def starve() -> None:
+        while share < 1.0 and not done.is_set():
+            for process in shards:
+                process.send_signal(signal.SIGSTOP)
+            done.wait(1.0 - share)
+            for process in shards:
+                process.send_signal(signal.SIGCONT)
+            done.wait(share)
+
+    shards = [app.deployment.processes[member] for member in _SHARDS]
+    starving = in_thread(starve)
+    try:
+        yield
+    finally:
+        done.set()
+        starving.join()
+
+
+def slow(bootstrap: str, options: argparse.Namespace) -> None:
+    """Print how long a backlog takes without shards, and with ones that get all or a part of each second; and
+    what a fed stream does with these."""
+    app = App(bootstrap, "slow", options.kept, options.segments)
+    times: dict[float, list[float]] = {}
+    try:
+        app.fill()
+        app.end()
+        for pair in range(1, options.pairs + 1):
+            for share in _SHARES:
+                app.run(shards=share > 0)
+                with starved(app, share) if share else nullcontext():
+                    began_s = time.monotonic()
+                    app.post(options.messages)
+                    times.setdefault(share, []).append(time.monotonic() - began_s)
+                    print(f"pair {pair}, shards get {share:.0%}: {times[share][-1]:.1f} s", flush=True)
+                app.end()
+        alone = statistics.median(times[0.0])
+        for share in _SHARES:
+            print(f"shards get {share:.0%}: median {statistics.median(times[share]) / alone:.2f} × without")
+        for share in _SHARES[2:]:
+            app.run(shards=True)
+            with starved(app, share), Trickle(app, options.rate or _FED) as trickle:
+                time.sleep(60.0)
+                out = 1 - trickle.waiting / len(trickle.load.sent_s)
+            print(f"fed, shards get {share:.0%}: {out:.3f} out at the end; {trickle.found}", flush=True)
+            app.end()
+    finally:
+        app.deployment.close(keep_logs=options.keep_logs)
+
+
 def verdicts(bootstrap: str, options: argparse.Namespace) -> None:
     """Compare with a plain loop; exit code 1 if a message came out elsewhere, or named another leader."""
     with tempfile.TemporaryDirectory() as folder:
@@ -405,7 +467,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["cost", "pauses", "latency", "verdicts"])
+    parser.add_argument("what", choices=["cost", "pauses", "latency", "slow", "verdicts"])
     parser.add_argument("--kept", type=int, default=4_000_000)
     parser.add_argument("--segments", type=int, default=16)
     parser.add_argument(
@@ -423,7 +485,7 @@ def main() -> None:
         flush=True,
     )
     with Cluster().start() as cluster:
-        parts = {"cost": cost, "pauses": pauses, "latency": latency, "verdicts": verdicts}
+        parts = {"cost": cost, "pauses": pauses, "latency": latency, "slow": slow, "verdicts": verdicts}
         parts[options.what](cluster.bootstrap, options)
 
 

@@ -12,9 +12,9 @@ from twinsieve.pipeline.broker.ports import GroupConsumer
 from twinsieve.pipeline.broker.records import Partition, Records
 from twinsieve.pipeline.index.answers_topic import AnswersTopic
 from twinsieve.pipeline.index.segment_answers import SegmentAnswers
-from twinsieve.pipeline.shards.config import MOST_BLOCKS_AHEAD
 from twinsieve.pipeline.wire.block import Block, decode_block
 from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError
+from twinsieve.pipeline.wire.segment_answers import MOST_BLOCKS_AHEAD
 from twinsieve.stages.window.segments import SegmentId
 
 _ANSWER_S = 0.05

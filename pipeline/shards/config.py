@@ -7,9 +7,8 @@ from enum import StrEnum
 
 from twinsieve.pipeline.broker.records import Partition
 
-MOST_BLOCKS_AHEAD = 64
 MOST_BYTES_AHEAD = 64 << 20
-"""A shard is at most this many blocks, or bytes of answers, ahead of what the index has committed."""
+"""A shard is at most this many bytes of answers ahead of what the index has committed."""
 MOST_RECORD_BYTES = 512 << 10
 """Limit for a record of answers; a topic may set a lower one."""
 

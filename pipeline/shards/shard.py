@@ -25,7 +25,6 @@ from twinsieve.pipeline.broker.records import (
 from twinsieve.pipeline.index.answers_topic import READS, WRITES, AnswersTopic
 from twinsieve.pipeline.index.watched_topics import InternalTopics
 from twinsieve.pipeline.shards.config import (
-    MOST_BLOCKS_AHEAD,
     MOST_BYTES_AHEAD,
     MOST_RECORD_BYTES,
     Problem,
@@ -37,6 +36,7 @@ from twinsieve.pipeline.shards.rendezvous import Span, first_of
 from twinsieve.pipeline.wire.block import Block, decode_block
 from twinsieve.pipeline.wire.frame import checksum_of
 from twinsieve.pipeline.wire.segment_answers import (
+    MOST_BLOCKS_AHEAD,
     AnswersRecord,
     BlockAnswer,
     SegmentPart,

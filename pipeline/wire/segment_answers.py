@@ -33,6 +33,8 @@ MOST_SEGMENTS = 1_024
 MOST_BLOCKS = 1_024
 """Most segments of a record, and most blocks of all of them together. Those without anything take few bytes,
 and each takes time to read."""
+MOST_BLOCKS_AHEAD = 64
+"""Blocks are answered at most so far ahead of what the index has committed."""
 _MAX_OFFSET = 1 << 62
 _SEGMENT = ("<i8", "<i8", "<i8", "u1", "<i8", "<i8", "<u4")
 """First kept index, end, messages, 16 bytes of digest, offset up to which the log is read, offset of the

@@ -18,8 +18,9 @@ from twinsieve.pipeline.saved.store_calls import StoreCalls
 from twinsieve.pipeline.service.loop import LoopPhase
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.shard_loop import ShardLoop
-from twinsieve.pipeline.shards.config import MOST_BLOCKS_AHEAD, Problem
+from twinsieve.pipeline.shards.config import Problem
 from twinsieve.pipeline.shards.shard import Shard
+from twinsieve.pipeline.wire.segment_answers import MOST_BLOCKS_AHEAD
 
 __all__ = ["small_pieces"]
 

@@ -10,9 +10,10 @@ import pytest
 from tests.memory.broker import NewTopic
 from tests.shards.holding_shards import ANSWERS, LOG, SCHEME, App, same
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
-from twinsieve.pipeline.shards.config import MOST_BLOCKS_AHEAD, Problem
+from twinsieve.pipeline.shards.config import Problem
 from twinsieve.pipeline.wire import frame
 from twinsieve.pipeline.wire.block import encode_block
+from twinsieve.pipeline.wire.segment_answers import MOST_BLOCKS_AHEAD
 from twinsieve.stages.errors import StateError
 
 
