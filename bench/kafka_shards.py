@@ -17,8 +17,8 @@ is sealed meanwhile. All have the same window for exact copies.
 pauses: the longest silence of the outputs at --rate while nothing happens, and while shards join, leave,
 restart one after the other, are killed and frozen, with one and with two replicas.
 latency: from a message's send to its read-committed arrival, in turn without and with shards.
-slow: how long --messages take that were posted as fast as that goes, in turn without shards, and with shards
-that get all or 20, 6 and 2 % of each second (SIGSTOP); and a stream of 500 a second.
+slow: how long --messages take that were posted as fast as that goes, in turn without shards, and with one
+that gets all or 20, 6 and 2 % of each second (SIGSTOP); and a stream of 500 a second.
 verdicts: posts of each file, and posts with a counter, go through an app with shards in one order; each must
 come out where one plain loop with the same window puts it, with the leader that it names. The window is empty
 first.
@@ -33,7 +33,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
@@ -104,15 +104,15 @@ class App:
         """Start a process, again in its place if it has ended."""
         self.pages[member] = self.deployment.start_shown(member, role)
 
-    def run(self, *, shards: bool, replicas: int = 1) -> None:
-        """Start index and worker, with shards if wanted, and wait until they work."""
+    def run(self, *, shards: bool, replicas: int = 1, members: Sequence[str] = _SHARDS) -> None:
+        """Start index and worker, with these shards if wanted, and wait until they work."""
         self.deployment.set("near", answers="shards" if shards else "none", replicas=replicas)
         broker = KafkaBroker(KafkaSettings(bootstrap=self.bootstrap))
         create(Settings.model_validate(self.deployment.settings), broker.admin())
         broker.close()
         self.start("index", "index")
         self.start("worker", "worker")
-        for member in _SHARDS if shards else ():
+        for member in members if shards else ():
             self.start(member, "shard")
         _wait(lambda: self.pages["index"].total("index_live") == 1.0, "no index judges")
         if shards and self.kept():
@@ -356,19 +356,17 @@ def latency(bootstrap: str, options: argparse.Namespace) -> None:
 
 @contextmanager
 def starved(app: App, share: float) -> Iterator[None]:
-    """All shards run for this share of each second."""
+    """The shard runs for this share of each second."""
     done = threading.Event()
 
     def starve() -> None:
         while share < 1.0 and not done.is_set():
-            for process in shards:
-                process.send_signal(signal.SIGSTOP)
+            shard.send_signal(signal.SIGSTOP)
             done.wait(1.0 - share)
-            for process in shards:
-                process.send_signal(signal.SIGCONT)
+            shard.send_signal(signal.SIGCONT)
             done.wait(share)
 
-    shards = [app.deployment.processes[member] for member in _SHARDS]
+    shard = app.deployment.processes[_SHARDS[0]]
     starving = in_thread(starve)
     try:
         yield
@@ -378,8 +376,8 @@ def starved(app: App, share: float) -> Iterator[None]:
 
 
 def slow(bootstrap: str, options: argparse.Namespace) -> None:
-    """Print how long a backlog takes without shards, and with ones that get all or a part of each second; and
-    what a fed stream does with these."""
+    """Print how long a backlog takes without shards, and with one that gets all or a part of each second; and
+    what a fed stream does with it."""
     app = App(bootstrap, "slow", options.kept, options.segments)
     times: dict[float, list[float]] = {}
     try:
@@ -387,7 +385,7 @@ def slow(bootstrap: str, options: argparse.Namespace) -> None:
         app.end()
         for pair in range(1, options.pairs + 1):
             for share in _SHARES:
-                app.run(shards=share > 0)
+                app.run(shards=share > 0, members=_SHARDS[:1])
                 with starved(app, share) if share else nullcontext():
                     began_s = time.monotonic()
                     app.post(options.messages)
@@ -398,7 +396,7 @@ def slow(bootstrap: str, options: argparse.Namespace) -> None:
         for share in _SHARES:
             print(f"shards get {share:.0%}: median {statistics.median(times[share]) / alone:.2f} × without")
         for share in _SHARES[2:]:
-            app.run(shards=True)
+            app.run(shards=True, members=_SHARDS[:1])
             with starved(app, share), Trickle(app, options.rate or _FED) as trickle:
                 time.sleep(60.0)
                 out = 1 - trickle.waiting / len(trickle.load.sent_s)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import takewhile
 
 from twinsieve.pipeline.broker.ports import GroupConsumer
 from twinsieve.pipeline.broker.records import Partition, Records
@@ -14,7 +14,6 @@ from twinsieve.pipeline.index.answers_topic import AnswersTopic
 from twinsieve.pipeline.index.segment_answers import SegmentAnswers
 from twinsieve.pipeline.wire.block import Block, decode_block
 from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError
-from twinsieve.pipeline.wire.segment_answers import MOST_BLOCKS_AHEAD
 from twinsieve.stages.window.segments import SegmentId
 
 _ANSWER_S = 0.05
@@ -130,9 +129,7 @@ class HeldBlocks:
         first = self._blocks[0]
         awaited = self._awaited(answers, first, sealed)
         rows = len(first.block.batch) if isinstance(first.block, Block) else 0
-        # The others are not decoded yet.
-        size = sum(len(read.data) for read in islice(self._blocks, MOST_BLOCKS_AHEAD))
-        answers.waits.stand(first.offset, rows, rows * size // max(1, len(first.data)), behind_s, awaited)
+        answers.waits.stand(first.offset, rows, behind_s, awaited)
         return bool(awaited)
 
     def _asks(self, read: ReadBlock, asks: Callable[[Block], bool]) -> bool:

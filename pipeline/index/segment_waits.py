@@ -14,6 +14,12 @@ ALONE_S = 60.0
 """How long the index looks up itself in a segment for which it has waited too long, before it tries again."""
 _BEHIND_S = 1.0
 """While no block is older, the index keeps up, and waiting for a shard costs nothing."""
+_HICCUP_S = 0.5
+"""It does not go alone before it has stood still for so long in all; otherwise each pause of a shard that is
+well would cost a minute."""
+_MUCH = 8
+"""An index that goes alone may know the time of a look-up in the open segment alone, while the file of that one
+is on a slow disk. So it waits again if that takes so many times longer than it seemed."""
 _WEIGHT = 0.2
 """Weight of the last look-up in the usual time of one."""
 _MOST_NAMES = 8
@@ -33,7 +39,7 @@ class _Segment:
         taken; seconds
     row_s: usual time of a row's look-up by the index itself; None: not known
     until_s: the index looks up itself until then; None: it waits
-    waited_row_s: the time for each row that the index had waited when it went alone
+    most_row_s: if its own look-up turns out to take longer than this, the index waits again
     late: the shards that were there then
     """
 
@@ -45,7 +51,7 @@ class _Segment:
     debt_s: float = 0.0
     row_s: float | None = None
     until_s: float | None = None
-    waited_row_s: float = math.inf
+    most_row_s: float = math.inf
     late: frozenset[str] = frozenset()
 
 
@@ -142,8 +148,7 @@ class SegmentWaits:
         each = self._of[segment]
         if each.until_s is None or self._clock.monotonic_s() >= each.until_s:
             return False
-        # It may have learned since that its own look-up takes longer.
-        return self._usual_s(segment) <= each.waited_row_s
+        return self._usual_s(segment) <= each.most_row_s
 
     def _usual_s(self, segment: SegmentId) -> float:
         """Usual time of a row's look-up in a segment by the index itself; infinite if it has made none."""
@@ -151,14 +156,11 @@ class SegmentWaits:
         usual_s = known if known is not None else self._row_s
         return usual_s if usual_s is not None else math.inf
 
-    def stand(
-        self, offset: int, rows: int, all_rows: int, behind_s: float, awaited: Sequence[SegmentId]
-    ) -> None:
+    def stand(self, offset: int, rows: int, behind_s: float, awaited: Sequence[SegmentId]) -> None:
         """Note for which segments the first block waits now, perhaps none, and give up those for which that
         takes too long. Call it before and after each wait.
 
-        offset: of the first block; rows: its number; behind_s: its age
-        all_rows: of all blocks that wait, as far as shards answer ahead
+        offset: of the first block; rows: how many it has; behind_s: its age
         """
         now_s = self._clock.monotonic_s()
         share_s = (now_s - self._stood_s) / len(self._standing) if self._standing else 0.0
@@ -171,11 +173,10 @@ class SegmentWaits:
         self._stood_s = now_s
         for segment in self._standing:
             each = self._of[segment]
-            # One record often answers all blocks that wait. When it is tried again, one block is enough.
-            count = max(1, all_rows if each.until_s is None else rows)
-            if behind_s >= _BEHIND_S and each.debt_s > count * self._usual_s(segment):
+            least_s = max(rows * self._usual_s(segment), _HICCUP_S / len(self._standing))
+            if behind_s >= _BEHIND_S and each.debt_s > least_s:
                 each.until_s, each.late = now_s + ALONE_S, frozenset(each.said_s)
-                each.waited_row_s, each.debt_s = each.debt_s / count, 0.0
+                each.most_row_s, each.debt_s = _MUCH * least_s / max(1, rows), 0.0
 
     def taken(self, segments: Collection[SegmentId], rows: int) -> None:
         """These segments' answers to this number of rows are used, so the index need not look them up."""

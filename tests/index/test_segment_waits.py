@@ -10,8 +10,8 @@ from twinsieve.stages.window.segments import SegmentId
 
 PATIENCE_S = 10.0
 ONE, TWO = SegmentId(0, 50, 50, bytes(16)), SegmentId(50, 100, 50, bytes(16))
-BLOCKS, ROWS = 10, 100
-"""Blocks that wait, and the rows of each."""
+ROWS = 1_000
+"""Of a block."""
 
 
 class _Index:
@@ -34,9 +34,9 @@ class _Index:
         """Wait for the first block, this long at most; returns how long that was."""
         began_s = self.clock.monotonic_s()
         while self.awaited and self.clock.monotonic_s() < began_s + seconds:
-            self.waits.stand(self.at, ROWS, BLOCKS * ROWS, behind_s, self.awaited)
+            self.waits.stand(self.at, ROWS, behind_s, self.awaited)
             self.clock.sleep(0.01)
-        self.waits.stand(self.at, ROWS, BLOCKS * ROWS, behind_s, self.awaited)
+        self.waits.stand(self.at, ROWS, behind_s, self.awaited)
         return self.clock.monotonic_s() - began_s
 
     def judge(self, *segments: SegmentId) -> None:
@@ -58,7 +58,7 @@ def index() -> _Index:
 
 def test_one_patience_is_for_all_blocks_that_wait(index: _Index) -> None:
     assert index.stand(60.0, behind_s=0.0) == pytest.approx(PATIENCE_S, abs=0.02)
-    for _ in range(BLOCKS):
+    for _ in range(10):
         assert index.awaited == []
         index.judge()
     for segment in (ONE, TWO):
@@ -69,7 +69,7 @@ def test_one_patience_is_for_all_blocks_that_wait(index: _Index) -> None:
 
 
 def test_the_index_goes_alone_once_it_has_waited_longer_than_its_own_look_up_takes(index: _Index) -> None:
-    # 1,000 rows in two segments take two seconds.
+    # It would take a second for each segment.
     assert index.stand(60.0) == pytest.approx(2.0, abs=0.1)
     assert index.waits.late([ONE, TWO]) == {ONE: "a", TWO: "a"}
     assert not index.waits.is_answered(ONE)
@@ -81,7 +81,7 @@ def test_the_index_goes_alone_once_it_has_waited_longer_than_its_own_look_up_tak
     index.clock.sleep(ALONE_S - 50.0)
     index.say()
     assert index.awaited == [ONE, TWO], "it tries again"
-    assert index.stand(60.0) == pytest.approx(0.2, abs=0.1), "one block, of 100 rows"
+    assert index.stand(60.0) == pytest.approx(2.0, abs=0.1)
     assert index.awaited == []
 
 
@@ -90,7 +90,7 @@ def test_an_index_that_keeps_up_waits_and_holds_it_against_nobody(index: _Index)
     assert index.waits.late([ONE, TWO]) == {}
     index.judge(ONE, TWO)
     index.say()
-    assert index.stand(60.0) == pytest.approx(2.2, abs=0.1), "as long as if it had not waited before"
+    assert index.stand(60.0) == pytest.approx(4.0, abs=0.1), "as long as if it had not waited before"
 
 
 def test_who_answers_in_time_again_is_waited_for_as_before(index: _Index) -> None:
@@ -105,11 +105,11 @@ def test_who_answers_in_time_again_is_waited_for_as_before(index: _Index) -> Non
 
 
 def test_what_shards_have_spared_counts_but_not_more_than_the_patience(index: _Index) -> None:
-    for _ in range(20):
+    for _ in range(2):
         index.judge(ONE, TWO)
         index.say()
-    assert index.stand(60.0) == pytest.approx(2.0 + 2 * 20 * 0.1, abs=0.1)
-    for _ in range(2_000):
+    assert index.stand(60.0) == pytest.approx(2.0 + 2 * 2 * 1.0, abs=0.1)
+    for _ in range(200):
         index.judge(ONE, TWO)
     index.clock.sleep(ALONE_S)
     index.say("b")
@@ -121,6 +121,13 @@ def test_a_segment_that_is_answered_is_not_blamed_for_another_one(index: _Index)
     assert index.awaited == [TWO]
     index.stand(60.0)
     assert index.waits.late([ONE, TWO]) == {TWO: "a"}
+
+
+def test_a_short_pause_of_a_shard_is_waited_for(index: _Index) -> None:
+    for segment in (ONE, TWO):
+        for _ in range(50):
+            index.waits.looked_up(segment, 1_000_000, 1.0)
+    assert index.stand(60.0) == pytest.approx(0.5, abs=0.1), "though a look-up takes a millisecond"
 
 
 def test_another_shard_that_takes_over_is_tried_at_once(index: _Index) -> None:
@@ -136,7 +143,7 @@ def test_an_index_whose_own_look_up_takes_longer_than_it_seemed_waits_again(inde
     index.stand(60.0)
     assert index.awaited == []
     for _ in range(20):
-        index.waits.looked_up(ONE, 100, 2.0)
+        index.waits.looked_up(ONE, 100, 1.0)
     assert index.awaited == [ONE], "its file is on a slow disk"
 
 
