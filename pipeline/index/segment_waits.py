@@ -18,7 +18,7 @@ _HICCUP_S = 0.5
 """It does not go alone before it has stood still for so long in all; otherwise each pause of a shard that is
 well would cost a minute."""
 _MUCH = 8
-"""An index that goes alone may know the time of a look-up in the open segment alone, while the file of that one
+"""An index that goes alone may know the time of a look-up in the open segment only, and the file of that one
 is on a slow disk. So it waits again if that takes so many times longer than it seemed."""
 _WEIGHT = 0.2
 """Weight of the last look-up in the usual time of one."""
@@ -100,6 +100,8 @@ class SegmentWaits:
         """A shard has said of a segment that it has read the blocks before this one."""
         each, now_s = self._of.setdefault(segment, _Segment()), self._clock.monotonic_s()
         recent = {name: at for name, at in each.said_s.items() if now_s - at < self._patience_s}
+        if not each.said_s:
+            self._begin_as_others(each, shard, now_s)
         if len(recent) < _MOST_NAMES:
             recent[shard] = now_s
         each.said_s, each.shard, each.next = recent, shard, next_offset
@@ -109,6 +111,14 @@ class SegmentWaits:
         if each.until_s is not None and shard not in each.late:
             # Another one has taken over.
             each.until_s = None
+
+    def _begin_as_others(self, each: _Segment, shard: str, now_s: float) -> None:
+        """Where it is alone in other segments because of this shard, the index is alone in a new one, too: a
+        busy app seals one every few seconds."""
+        for other in self._of.values():
+            if shard in other.late and other.until_s is not None and other.until_s > now_s:
+                each.until_s, each.late, each.most_row_s = other.until_s, other.late, other.most_row_s
+                return
 
     def silence(self) -> None:
         """Nobody can say anything any more, so that nobody is there."""

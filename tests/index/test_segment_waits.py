@@ -22,6 +22,7 @@ class _Index:
         self.waits = SegmentWaits(PATIENCE_S, self.clock)
         self.at = 0
         self.waits.begin(0)
+        self.waits.looked_up(None, 1_000, 1.0)
         for segment in (ONE, TWO):
             self.waits.looked_up(segment, 1_000, 1.0)
             self.waits.heard(segment, "a", 0)
@@ -128,6 +129,18 @@ def test_a_short_pause_of_a_shard_is_waited_for(index: _Index) -> None:
         for _ in range(50):
             index.waits.looked_up(segment, 1_000_000, 1.0)
     assert index.stand(60.0) == pytest.approx(0.5, abs=0.1), "though a look-up takes a millisecond"
+
+
+def test_a_new_segment_of_a_late_shard_is_not_waited_for_first(index: _Index) -> None:
+    index.stand(60.0)
+    new, other = SegmentId(100, 150, 50, bytes(16)), SegmentId(150, 200, 50, bytes(16))
+    index.waits.heard(new, "a", 0)
+    index.waits.heard(other, "b", 0)
+    assert index.waits.awaited(0, [new, other]) == [other]
+    assert index.waits.late([new]) == {new: "a"}
+    index.clock.sleep(ALONE_S)
+    index.waits.heard(new, "a", 0)
+    assert index.waits.awaited(0, [new]) == [new]
 
 
 def test_another_shard_that_takes_over_is_tried_at_once(index: _Index) -> None:
