@@ -20,6 +20,7 @@ from unittest.mock import patch
 
 from tests.driver import APP, INDEX, INDEX_GROUP, LOG, SCHEME, Process, World
 from tests.memory.broker import MemoryBroker
+from tests.memory.clients import MemoryReader
 from tests.memory.log import PartitionLog
 from tests.model.test_mixed_versions import resealed
 from tests.shared_store import PROTOCOL
@@ -28,7 +29,14 @@ from tests.twins import AtOnce, TinyScheme
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES, NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Hook
-from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, Messages, Partition
+from twinsieve.pipeline.broker.records import (
+    AbortableError,
+    BrokerError,
+    FatalError,
+    Messages,
+    Partition,
+    Records,
+)
 from twinsieve.pipeline.index.config import AnswersConfig
 from twinsieve.pipeline.index.segment_answers import Unused
 from twinsieve.pipeline.index.snapshot_writer import Sieves
@@ -72,6 +80,8 @@ _FROZEN_S = (1.0, 7.0, 20.0, 60.0)
 _STORES = (*["quick"] * 12, "late", "away", "hung", "missing", "cut", "full", "foreign")
 """foreign: its manifests are of another scheme; the others: as `_faulty`"""
 _MEMORY = (0, 20_000, 1 << 30)
+_READING = (1.0, 1.0, 0.3, 0.05, 0.0)
+"""Share of its rounds in which a shard reads the log: one that is slow or reads nothing keeps its place in the group."""
 _UNDISTURBED = 150
 """Rounds of all processes, at most, before anything happens to them."""
 
@@ -161,9 +171,33 @@ def _faulty(state: str) -> Iterator[None]:
         yield
 
 
+class _SlowReader(MemoryReader):
+    """reads: whether it reads in this round"""
+
+    reads: Callable[[], bool]
+
+    def poll(self, timeout_s: float, max_records: int) -> list[Records]:
+        if self.reads():
+            return super().poll(timeout_s, max_records)
+        self._cluster.clock.sleep(timeout_s)
+        return []
+
+
+class _SlowBroker(MemoryBroker):
+    """reads: whether its readers read in this round"""
+
+    reads: Callable[[], bool]
+
+    def reader(self) -> MemoryReader:
+        self._hook("broker.reader")
+        made = _SlowReader(self._cluster, self._hook, self._clocks)
+        made.reads = self.reads
+        return made
+
+
 @dataclass
 class ShardProcess(Process):
-    """A process with the role "shard". ends: it was told to stop, and hands over"""
+    """A process with the role "shard". ends: it was told to stop, and hands over; reading: one of `_READING`"""
 
     roles: str = "shard"
     job: str = JOB
@@ -171,6 +205,8 @@ class ShardProcess(Process):
     reader: SegmentReader = field(kw_only=True)
     store: _Store = field(kw_only=True)
     memory: int = field(kw_only=True)
+    draw: random.Random = field(kw_only=True)
+    reading: float = 1.0
     ends: bool = False
     _shard: Shard | None = None
     _holdings: dict[bytes, Holdings] = field(default_factory=dict)
@@ -178,7 +214,8 @@ class ShardProcess(Process):
     def _step_roles(self, timeout_s: float) -> None:
         try:
             if self._shard is None:
-                self._broker = MemoryBroker(self.world.cluster, self._call_hook, self.clock)
+                self._broker = broker = _SlowBroker(self.world.cluster, self._call_hook, self.clock)
+                broker.reads = lambda: self.draw.random() < self.reading
                 self._shard = Shard(
                     self._broker, self.clock, self.shard_config, self.reader, self._held, self._call_hook
                 )
@@ -322,6 +359,7 @@ class Sharding:
             reader=reader,
             store=_Store(draw.choice(_STORES)),
             memory=draw.choice(_MEMORY),
+            draw=draw,
         )
         process.hook = self._hook()
         self._world.processes.append(process)
@@ -351,6 +389,8 @@ class Sharding:
             (3, self._freeze),
             (1, self._end),
             (3, self._disturb_store),
+            (3, self._slow_down),
+            (2, self._lose_cache),
             (2, self._trim),
             (3, self._spoil),
             (3, self._forge),
@@ -414,8 +454,28 @@ class Sharding:
 
         self._one(disturb)
 
+    def _slow_down(self) -> None:
+        def slow_down(each: ShardProcess) -> None:
+            each.reading = self._draw.choice(_READING)
+
+        self._one(slow_down)
+
+    def _lose_cache(self) -> None:
+        """Somebody deletes the topic of the answers, makes it again, takes the rights on it, or gives them."""
+        cluster = self._world.cluster
+        denied = cluster.faults.denied
+        if ANSWERS not in cluster.topics:
+            cluster.create(NewTopic(ANSWERS, self._draw.randint(1, 3)))
+        elif ANSWERS in denied:
+            denied.discard(ANSWERS)
+        elif self._draw.random() < 0.5:
+            denied.add(ANSWERS)
+        else:
+            cluster.delete(ANSWERS)
+
     def _logs(self) -> list[PartitionLog]:
-        return self._world.cluster.topics[ANSWERS].logs
+        topic = self._world.cluster.topics.get(ANSWERS)
+        return topic.logs if topic is not None else []
 
     def _trim(self) -> None:
         """Retention takes answers that nobody has read yet."""
@@ -430,7 +490,7 @@ class Sharding:
         written = Messages()
         for value in values:
             written.add(None, value)
-        if len(written):
+        if len(written) and self._logs():
             at = Partition(ANSWERS, self._draw.randrange(len(self._logs())))
             self._world.cluster.write(at, written)
 
@@ -484,7 +544,8 @@ class Sharding:
         return [value for values in draw.sample(encoded, len(encoded)) for value in values]
 
     def _grow(self) -> None:
-        self._world.cluster.add_partitions(ANSWERS, min(4, len(self._logs()) + 1))
+        if self._logs():
+            self._world.cluster.add_partitions(ANSWERS, min(4, len(self._logs()) + 1))
 
     def _rebalance(self) -> None:
         group = Names(APP).shards(asked_of(_reader(self._config(other=False)).question))

@@ -400,8 +400,9 @@ class NastyChaos(Chaos):
         )
         if self.sharding is not None and self.random.random() < 0.1:
             topic = ANSWERS
-        number = self.random.randrange(len(self.world.cluster.topics[topic].logs))
-        self.world.cluster.faults.leaderless.add(Partition(topic, number))
+        count = self.world.cluster.partition_counts().get(topic, 0)
+        if count:
+            self.world.cluster.faults.leaderless.add(Partition(topic, self.random.randrange(count)))
 
     def find_leaders(self) -> None:
         counts = self.world.cluster.partition_counts()

@@ -89,5 +89,5 @@ class Kind(StrEnum):
 
     SHARDS = "shards"
     """A near window in segments, for which shards answer: they are killed, freeze and end, two have one name or one has
-    other settings, their store is away or hangs, its files are missing, cut or of others, their disk is full, answers are
-    lost, doubled, damaged or forged."""
+    other settings, they read slowly or nothing, their store is away or hangs, its files are missing, cut or of others,
+    their disk is full, answers are lost, doubled, damaged or forged, and their topic is deleted or closed."""
