@@ -44,6 +44,8 @@ class AskedBeside:
         self._needed: dict[Hashable, list[Schema]] = {}
         self._again_s: dict[Schema, float] = {}
         """When to ask again for a schema about which the registry said nothing."""
+        self._in_vain: set[Schema] = set()
+        """Needed schemas about which it said nothing although it answers and takes requests."""
         self._lock = Lock()
         # The lock is held for all of these.
         self._queue: deque[Schema] = deque()
@@ -74,9 +76,13 @@ class AskedBeside:
         if needed:
             self._needed[holder] = needed
 
+    def was_asked(self, schema: Schema) -> bool:
+        """Whether this schema is known, or was asked for while the registry answered and took requests."""
+        return schema in self._in_vain or self.knows(schema)
+
     def lacks(self, holder: Hashable) -> bool:
-        """Whether something that a holder needs is still not known."""
-        return not all(map(self.knows, self._needed.get(holder, ())))
+        """Whether something that a holder needs is still to be asked for."""
+        return not all(map(self.was_asked, self._needed.get(holder, ())))
 
     def keep(self, holders: Collection[Hashable]) -> None:
         """Forget what others than these need."""
@@ -93,8 +99,11 @@ class AskedBeside:
                 self._values.remember(schema, answer)
             else:
                 self._again_s[schema] = now_s + _AGAIN_S
+                if answer.answers and not answer.is_busy:
+                    self._in_vain.add(schema)
         needed = set(chain.from_iterable(self._needed.values()))
         self._values.forget(needed)
+        self._in_vain &= needed
         self._again_s = {
             one: due_s for one, due_s in self._again_s.items() if one in needed and due_s > now_s
         }

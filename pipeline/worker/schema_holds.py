@@ -2,7 +2,9 @@
 
 A message waits `PATIENCE_S` at most while the registry answers about others; then it is unreadable. Its time
 begins when its partition waits and holds it, read or not, so that a partition full of ids that nobody knows
-waits once, and not once for each poll. Time counts only while the registry answers (`Registry.answering_s`).
+waits once, and not once for each poll. Those of its messages whose schemas nobody has asked for by then wait
+until that is done, `_SECOND_LOOK_S` in all. Time counts only while the registry answers
+(`Registry.answering_s`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ PATIENCE_S = 30.0
 _LOOK_S = 1.0
 """A partition is read again after this time if its first message can go on, and at once if all can. The end
 of a waiting partition is noted as often."""
+_SECOND_LOOK_S = 15.0
+"""Strangers may write more ids than a registry answers in time."""
 _SAID_S = 5.0
 """A partition that waits for so long is told to the operator."""
 
@@ -32,6 +36,9 @@ class _Hold:
     heard_s: when the registry had answered last, as an end was noted, or at the beginning
     ends: ends of the partition, each with the time by the clock that stands while the registry is silent
     given_up: messages below this offset have waited long enough
+    waited: schema of the last message that waited by itself, and not for a second look
+    look_s: since when one of these waits all the same, because its schema was not asked for; None: none does
+    looked_s: for how long some did before
     is_said, is_given_up: whether the operator was told that it waits, and that messages are given up
     """
 
@@ -43,6 +50,9 @@ class _Hold:
     waits: bool = True
     ends: deque[tuple[int, float]] = field(default_factory=deque)
     given_up: int = 0
+    waited: int | str | None = None
+    look_s: float | None = None
+    looked_s: float = 0.0
     is_said: bool = False
     is_given_up: bool = False
 
@@ -77,8 +87,9 @@ class SchemaHolds:
             return len(records)
         rows = [row for row, schema in enumerate(schemas) if schema in unknown]
         asked.need(at, dict.fromkeys(schema for schema in schemas[rows[0] :] if schema is not None))
-        given_up = hold.given_up if hold is not None else 0
-        first = next((row for row in rows if records.offsets[row] >= given_up), None)
+        first = next(
+            (row for row in rows if not self._is_given_up(hold, records.offsets[row], schemas[row])), None
+        )
         if hold is not None and not hold.is_given_up and rows[0] != first:
             hold.is_given_up = True
             self._notices.append(
@@ -99,7 +110,23 @@ class SchemaHolds:
             now_s + _LOOK_S,
             True,
         )
+        if hold.offset < hold.given_up:
+            hold.look_s = asked.answering_s
+        else:
+            hold.waited = schema
         return first
+
+    def _is_given_up(self, hold: _Hold | None, offset: int, schema: int | str | None) -> bool:
+        """Whether a message whose schema is not known has waited long enough."""
+        asked = self._schemas
+        assert asked is not None
+        assert schema is not None
+        if hold is None or offset >= hold.given_up:
+            return False
+        if hold.look_s is not None:
+            hold.looked_s += asked.answering_s - hold.look_s
+            hold.look_s = None
+        return schema == hold.waited or hold.looked_s >= _SECOND_LOOK_S or asked.was_asked(schema)
 
     def step(self, ends: Callable[[Collection[Partition]], Mapping[Partition, int]]) -> list[Partition]:
         """Take what the registry has said; returns the partitions to read again. ends: their ends"""

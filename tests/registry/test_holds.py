@@ -254,3 +254,15 @@ def test_a_partition_that_moves_to_another_process_is_held_there_too(app: App) -
     assert app.dead() == []
     app.turned.run_until(lambda: app.count() == 15, 60)
     assert app.dead() == [("posts[0]@0", "schema_unanswered")]
+
+
+def test_what_waits_behind_an_id_is_asked_for_before_it_is_given_up(
+    own: OwnRegistry, scheme: Scheme, tmp_path: Path
+) -> None:
+    """A poll ends before it, so nobody asked for its schema while the first one waited."""
+    app = App(own, scheme, tmp_path, poll_messages=10)
+    later = app.value_of("Behind")
+    own.says = lambda path: None if path.endswith(f"/{int.from_bytes(later[1:5], 'big')}") else FAILS
+    app.write(0, framed(777), *(app.value() for _ in range(20)), later, app.value())
+    app.turned.run_until(lambda: app.count() == 22, schema_holds.PATIENCE_S + 20)
+    assert app.dead() == [("posts[0]@0", "schema_unanswered")]
