@@ -183,6 +183,14 @@ class World:
         self.copies_are = Kind.EXACT
         """The verdict on a copy."""
 
+    def has_schema(self, value: bytes | None) -> bool | None:
+        """Whether it is known how to read this value; None: at some times only."""
+        return True
+
+    def record_reader(self) -> RecordReader:
+        """What a worker reads texts with."""
+        return RecordReader(self.reader, TinyScheme(), part="value", stamped=False)
+
     def produce(
         self, topic: str, partition: int, values: Sequence[bytes | None], key: bytes | None = b"k"
     ) -> None:
@@ -529,7 +537,7 @@ class Process:
             transactional_id=f"app-{self.job}-{self.slot}",
             member=f"{self.slot}-{self.job}" if self.static else None,
         )
-        reader = RecordReader(self.world.reader, TinyScheme(), part="value", stamped=False)
+        reader = self.world.record_reader()
         sessions = self.world.sessions
         hook = self._call_hook
         broker = self._worker_broker()

@@ -94,6 +94,8 @@ class Raw:
             for offset, entry in log.ever():
                 place = (topic.topic_id, number, offset)
                 sort, text = read_value(entry.value, is_json=is_json)
+                if self.world.has_schema(entry.value) is False:
+                    sort = Sort.UNREADABLE
                 one = Message(place, topic.name, entry, sort, text, offset in standing)
                 self.messages[place] = one
                 self._by_origin[topic.name, number, offset].append(one)
@@ -239,8 +241,10 @@ def check_dead(raw: Raw) -> None:
         if DEAD in topics:
             why = {dict(fate.entry.headers).get("twinsieve-reason") for fate in fates if fate.topic == DEAD}
             refused = message.sort is Sort.UNREADABLE or raw.world.history.may_refuse(message.entry)
+            refused |= raw.world.has_schema(message.entry.value) is None
             assert refused, f"{message.at} is sound, no output refused it, and became a dead letter ({why})"
-        if message.sort is Sort.NO_TEXT and not raw.world.history.may_refuse(message.entry):
+        may_refuse = raw.world.history.may_refuse(message.entry)
+        if message.sort is Sort.NO_TEXT and not may_refuse and raw.world.has_schema(message.entry.value):
             assert topics <= {OUTPUT}, f"{message.at} has no text, and went to {topics}"
         assert message.sort is not Sort.UNREADABLE or topics <= {DEAD}, f"{message.at}: {topics}"
 

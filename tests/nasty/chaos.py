@@ -31,6 +31,7 @@ from tests.model.sharding import ANSWERS, without_threads
 from tests.nasty.kinds import Kind
 from tests.nasty.mishaps import refusing_hook, slow_hook, slow_sieve
 from tests.nasty.refusing import accept, produce_refused, refuse
+from tests.nasty.registry import RegistryWorld, unhurried
 from tests.nasty.restoring import put_back
 from tests.nasty.seeding import Seeding
 from tests.nasty.strangers import Stranger, use_tool
@@ -98,7 +99,8 @@ class NastyChaos(Chaos):
         topics = ("in", "more") if Kind.TOPICS in self.kinds else ("in",)
         if Kind.PLACES in self.kinds:
             other = {name: self.random.randint(1, 6) for name in (*_OUTPUTS, "more")}
-        world = World(partitions, topics, other, JSON_READER)
+        made = RegistryWorld if Kind.REGISTRY in self.kinds else World
+        world = made(partitions, topics, other, JSON_READER)
         self.unreadable = UnreadableInput(world, self.random)
         return world
 
@@ -263,6 +265,9 @@ class NastyChaos(Chaos):
             ]
         if Kind.UNREADABLE in self.kinds:
             actions += [(3, lambda: self.unreadable.damage(self.input())), (3, self.unreadable.repair)]
+        if isinstance(self.world, RegistryWorld):
+            world = self.world
+            actions.append((3, lambda: world.disturb(self.random)))
         if Kind.LIMITS in self.kinds:
             actions += [(2, self.set_limit), (4, self.produce_large)]
         return actions
@@ -440,6 +445,8 @@ class NastyChaos(Chaos):
         for stranger in self.strangers:
             stranger.leave()
         self.unreadable.repair()
+        if isinstance(self.world, RegistryWorld):
+            self.world.registry.state = "well"
         if not self.cut_tail:
             if self.unborn:
                 self.finish_seed()
@@ -507,7 +514,7 @@ def run(seed: int, folder: Path, kinds: Collection[Kind]) -> Found:
     raises: AssertionError for a message that was lost, came out once too often or is stuck; for a verdict that the
         raw topics contradict; for a stop while nothing that was on record was lost
     """
-    with without_threads():
+    with without_threads(), unhurried():
         return _judged(NastyChaos(seed, folder, kinds))
 
 

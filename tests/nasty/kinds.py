@@ -91,3 +91,6 @@ class Kind(StrEnum):
     """A near window in segments, for which shards answer: they are killed, freeze and end, two have one name or one has
     other settings, they read slowly or nothing, their store is away or hangs, its files are missing, cut or of others,
     their disk is full, answers are lost, doubled, damaged or forged, and their topic is deleted or closed."""
+
+    REGISTRY = "schema-registry"
+    """Messages need schemas of a registry that refuses some, says nothing of others, is busy or answers nothing."""
