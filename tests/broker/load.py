@@ -100,6 +100,11 @@ class Load:
         while self._unplaced_s and time.monotonic() < deadline_s:
             self._find_unplaced()
 
+    @property
+    def unplaced(self) -> int:
+        """Messages of which nobody said where they are; what comes of them counts as extra."""
+        return len(self._unplaced_s)
+
     def _values(self) -> Iterator[bytes]:
         if self.posts is None:
             return map(orjson.dumps, generate(self.messages, self.seed))

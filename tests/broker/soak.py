@@ -256,7 +256,10 @@ def soak(
             if trouble.counts is not None:
                 trouble.counts.stop.set()
             deployment.close(keep_logs=keep_logs or found is None or not found.good)
-        said = [_slowest(trouble, load, watcher), f"{load.failed} sends failed"]
+        said = [
+            _slowest(trouble, load, watcher),
+            f"{load.failed} sends failed, {load.unplaced} sent to an unknown place",
+        ]
         said.append(f"ended by themselves: {', '.join(trouble.ended) or 'none'}")
         if groups is not None:
             said.append(f"limit {limit_bytes >> 20} MiB, {groups.killed} processes killed for their memory")
