@@ -22,7 +22,7 @@ MAX_STEP_S = 2.0
 """Limit for the seconds of judging in one step: far below the time-outs of group members, health checks and
 workers, and long enough for a large transaction."""
 JOIN_PATIENCES = 3
-"""After so many times `near.patience` an index joins its group although it is not warm."""
+"""`IndexConfig.join_s` is this number times `near.patience`."""
 INPUTS_S = 30.0
 UNREAD_S = 600.0
 """A topic is given up if no worker reads it for this time. The time is longer than a restart of the only
@@ -65,7 +65,7 @@ class IndexConfig:
         be emitted
     unread_s: give up a topic if no worker was assigned any of it for this time
     needs_snapshots: stop if part of the log was deleted because snapshots contain it, and none can be read
-    join_s: after so long it joins its group although it is not warm (`Joining`)
+    join_s: an index that has come no closer for this time joins its group although it is not warm (`Joining`)
     answers: how it uses what shards answer; None: it looks everything up itself
     memory: `state.memory`, 0 for none
     spare_bytes: how many bytes more this process may take; None if unknown

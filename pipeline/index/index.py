@@ -91,11 +91,6 @@ _MOST_AT_ONCE = 512
 """But at most this number of records. A step that applies them reaches no group and hears no stop, and it has
 no limit of its own for the time that it takes."""
 
-_JOIN_ALONE_BELOW = 5_000
-_ASK_MEMBERS_S = 1.0
-"""While no other index is in the group, an index joins once fewer decisions than this remain to be applied (1
-to 2 s)."""
-
 _MEND_EVERY_S = 3600.0
 """At least this time is between two restores of one process that are for whole snapshots alone. A restore
 may take minutes, and a disk that is too slow may lose kept messages again in it."""
@@ -216,8 +211,7 @@ class Index:
         if log_begins and not self.state.next_offset:
             self._miss_snapshots(log_begins)
         self.follower = Follower(self._reader, self.state, config, self._ids[0], restored.decisions_from)
-        self._joining = Joining(clock, config.join_s, self.notices)
-        self._ask_members_s = clock.monotonic_s()
+        self._joining = Joining(clock, config.join_s, self._may_have_others, self.notices)
         self._applied = 0
         self._waited_s = 0.0
         self.answers: SegmentAnswers | None = None
@@ -323,6 +317,13 @@ class Index:
         """Whether another index is in the group. raises: BrokerError"""
         members = self._admin.members(self._config.group).values()
         return any(Names.does("index", one.name) and one.name != self._config.member for one in members)
+
+    def _may_have_others(self) -> bool:
+        """As `_has_others`; True if the broker does not say."""
+        try:
+            return self._has_others()
+        except BrokerError:
+            return True
 
     def _stay_out(self) -> bool:
         """Whether to stay out of the group, or to leave it, because segments cannot be written and another
@@ -548,21 +549,9 @@ class Index:
             return None
         left = self.follower.left(self._reader.end_offsets([config.decisions])[config.decisions])
         unwritten = 0 if self._journal is None else len(self._journal.segments.being_written)
-        if self._joining.is_due(left, unwritten) or (left < _JOIN_ALONE_BELOW and self._is_alone()):
+        if self._joining.is_due(left, unwritten):
             self._consumer = self._broker.group_consumer(config.group, [config.log.topic], config.member)
         return self._consumer
-
-    def _is_alone(self) -> bool:
-        """Whether no other index is in the group, which is asked once a second: whoever joins early takes the
-        log from nobody then, and the group is formed while it catches up."""
-        now_s = self._clock.monotonic_s()
-        if now_s < self._ask_members_s:
-            return False
-        self._ask_members_s = now_s + _ASK_MEMBERS_S
-        try:
-            return not self._has_others()
-        except BrokerError:
-            return False
 
     def _follow_again(self, phase: IndexPhase) -> None:
         """Return to following: all committed decisions are applied before anything is judged, because the

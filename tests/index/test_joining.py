@@ -10,8 +10,9 @@ PATIENCE_S = 30.0
 
 
 def _joining() -> tuple[Joining, ManualClock, list[str]]:
+    """Of an index beside others."""
     clock, notices = ManualClock(), list[str]()
-    return Joining(clock, PATIENCE_S, notices), clock, notices
+    return Joining(clock, PATIENCE_S, lambda: True, notices), clock, notices
 
 
 def test_an_index_joins_when_less_than_a_second_of_applying_is_left_at_its_own_speed() -> None:
@@ -81,6 +82,28 @@ def test_time_in_which_brokers_did_not_answer_does_not_count() -> None:
     clock.sleep(PATIENCE_S)
     joining.begin()
     assert not joining.is_due(500, 0)
+
+
+def test_an_index_without_others_joins_before_it_is_warm_and_asks_for_them_once_a_second() -> None:
+    clock, asked, others = ManualClock(), list[float](), True
+
+    def has_others() -> bool:
+        asked.append(clock.monotonic_s())
+        return others
+
+    joining = Joining(clock, PATIENCE_S, has_others, [])
+    joining.applied(100, 1.0)
+    others = False
+    assert not joining.is_due(5_000, 0)
+    assert not asked, "it is far from the end"
+    others = True
+    for _ in range(20):
+        assert not joining.is_due(4_999, 1)
+        clock.sleep(0.1)
+    assert len(asked) == 2
+    others = False
+    clock.sleep(1.0)
+    assert joining.is_due(4_999, 1)
 
 
 def test_an_index_waits_three_times_the_patience_of_near() -> None:

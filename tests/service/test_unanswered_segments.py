@@ -19,6 +19,7 @@ from twinsieve.pipeline.index.segment_waits import SegmentWaits
 from twinsieve.pipeline.operate.status import status_of
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import Status
+from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.window.segments import SegmentId
 
@@ -36,17 +37,23 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, int]]:
     return said
 
 
-def test_it_says_which_segments_and_since_when(
-    tmp_path: Path, scheme: Scheme, answered: set[tuple[int, int]], caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("INFO", "twinsieve")
-    settings = settings_in(str(tmp_path))
+def shown(settings: Settings, scheme: Scheme) -> tuple[Turned, Status]:
+    """A process whose index has judged and has heard all shards that are there, and its status page."""
     roles = Turned(settings, scheme)
     status = Status(Metrics(roles.clock), "localhost:9092")
     status.runs([roles.index])
     roles.world.produce(posts(1, 110))
     roles.run_until(roles.world.done, 60.0)
     roles.run(PATIENCE_S + QUERY_S)
+    return roles, status
+
+
+def test_it_says_which_segments_and_since_when(
+    tmp_path: Path, scheme: Scheme, answered: set[tuple[int, int]], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "twinsieve")
+    settings = settings_in(str(tmp_path))
+    roles, status = shown(settings, scheme)
 
     def sealed() -> list[SegmentId]:
         index = roles.index._index
@@ -157,12 +164,7 @@ def test_it_names_the_shards_that_are_late_once_a_minute(
     late: dict[SegmentId, str] = {}
     monkeypatch.setattr(SegmentWaits, "late", lambda *_: late)
     settings = settings_in(str(tmp_path))
-    roles = Turned(settings, scheme)
-    status = Status(Metrics(roles.clock), "localhost:9092")
-    status.runs([roles.index])
-    roles.world.produce(posts(1, 110))
-    roles.run_until(roles.world.done, 60.0)
-    roles.run(PATIENCE_S + QUERY_S)
+    roles, status = shown(settings, scheme)
     index = roles.index._index
     assert index is not None
     late |= dict.fromkeys(index._sealed[:2], "host-2-shard") | {index._sealed[2]: "h" * 300 + "\x1b-shard"}
