@@ -15,11 +15,12 @@ ALONE_S = 60.0
 _BEHIND_S = 1.0
 """While no block is older, the index keeps up, and waiting for a shard costs nothing."""
 _HICCUP_S = 0.5
-"""It does not go alone before it has stood still for so long in all; otherwise each pause of a shard that is
-well would cost a minute."""
+"""The index does not go alone before it has stood still for this time in all; otherwise each pause of a shard
+that is well would cost a minute."""
 _MUCH = 8
 """An index that goes alone may know the time of a look-up in the open segment only, and the file of that one
-is on a slow disk. So it waits again if that takes so many times longer than it seemed."""
+is on a slow disk. So it waits again if a look-up takes this many times the
+expected time."""
 _WEIGHT = 0.2
 """Weight of the last look-up in the usual time of one."""
 _MOST_NAMES = 8

@@ -89,7 +89,7 @@ class AskedBeside:
         self._needed = {holder: needed for holder, needed in self._needed.items() if holder in holders}
 
     def take(self) -> None:
-        """Take what was said since the last call, and have asked what is still not known."""
+        """Take the answers that came since the last call, and begin to ask for schemas that are missing."""
         with self._lock:
             said, self._said = self._said, []
             self._asked.difference_update(schema for schema, _ in said)

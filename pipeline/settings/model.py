@@ -657,7 +657,7 @@ class Settings(Section):
     @property
     def least_answer_ms(self) -> int:
         """The least `kafka.answer_timeout`, in ms; 0: any is right. After a shorter one a worker gives up
-        blocks for which the index waits; it asks again, and what is judged at last does not count."""
+        blocks that the index still holds, and asks again: then verdicts on the first ones do not count."""
         return 2 * self.patience_ms + 1_000 if self.near.answers == "shards" else 0
 
     def passes_null_text(self, *, on_files: bool) -> bool:

@@ -24,7 +24,7 @@ of a waiting partition is noted as often."""
 _SECOND_LOOK_S = 15.0
 """Strangers may write more ids than a registry answers in time."""
 _SAID_S = 5.0
-"""A partition that waits for so long is told to the operator."""
+"""After this time the log tells the operator that a partition waits."""
 
 
 @dataclass(slots=True)
@@ -37,8 +37,8 @@ class _Hold:
     ends: ends of the partition, each with the time by the clock that stands while the registry is silent
     given_up: messages below this offset have waited long enough
     waited: schema of the last message that waited by itself, and not for a second look
-    look_s: since when one of these waits all the same, because its schema was not asked for; None: none does
-    looked_s: for how long some did before
+    look_s: since when one of these waits once more, until its schema was asked for; None: none does
+    looked_s: for how long earlier ones waited once more
     is_said, is_given_up: whether the operator was told that it waits, and that messages are given up
     """
 

@@ -58,7 +58,7 @@ def settings_for(bootstrap: str, folder: Path, **source: object) -> Settings:
 
 
 class Process:
-    """One process in a thread; what it raised is kept.
+    """One process in a thread, and the error that ended it.
 
     connect: makes its broker; options: further arguments of `run_service`
     """

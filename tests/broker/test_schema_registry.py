@@ -52,7 +52,7 @@ class App:
             self.write(partition, *values)
 
     def comes_out(self, count: int) -> None:
-        """Wait until so many messages have come out."""
+        """Wait until this number of messages has come out."""
         logs = self.deployment.log
         until(
             lambda: len(self.watcher.seen) == count,
