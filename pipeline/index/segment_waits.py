@@ -16,16 +16,37 @@ _BEHIND_S = 1.0
 """While no block is older, the index keeps up, and waiting for a shard costs nothing."""
 _HICCUP_S = 0.5
 """The index does not go alone before it has stood still for this time in all; otherwise each pause of a shard
-that is well would cost a minute."""
+that is well, or the first blocks of a backlog, would cost a minute."""
+_SPARED_S = 0.25
+"""What shards have spared the index counts up to this time in all, so that one that turns slow after hours is
+not waited for much longer."""
 _MUCH = 8
 """An index that goes alone may know the time of a look-up in the open segment only, and the file of that one
 is on a slow disk. So it waits again if a look-up takes this many times the
 expected time."""
-_WEIGHT = 0.2
-"""Weight of the last look-up in the usual time of one."""
+_ROWS = 4_096
+"""The usual time of a row's look-up is that of about so many rows before. The first rows in a cold segment
+take ten times as long."""
 _MOST_NAMES = 8
 """Names of shards that are remembered of a segment; as many as the largest `near.replicas`, about."""
 _NEVER = -math.inf
+
+
+@dataclass(slots=True)
+class _Usual:
+    """The usual time of a row's look-up, of about the last `_ROWS` rows."""
+
+    rows: float = 0.0
+    seconds: float = 0.0
+
+    def add(self, rows: int, took_s: float) -> None:
+        kept = max(0.0, 1.0 - rows / _ROWS)
+        self.rows, self.seconds = kept * self.rows + rows, kept * self.seconds + took_s
+
+    @property
+    def row_s(self) -> float:
+        """0 if nothing is known: then the index goes alone, and knows it soon."""
+        return self.seconds / self.rows if self.rows else 0.0
 
 
 @dataclass(slots=True)
@@ -36,9 +57,9 @@ class _Segment:
     next: offset of the first block that the last one has not read
     at_index_s: when somebody last was where the index was
     given_up: offset of the last block that was judged without it because the patience was over
-    debt_s: for how long the index stood still while it was behind, minus what its own look-ups would have
-        taken; seconds
-    row_s: usual time of a row's look-up by the index itself; None: not known
+    debt_s: for how long the index stood still, minus what its own look-ups would have taken, seconds; what it
+        stood still while it kept up counts for nothing
+    usual: of its own look-ups in this segment
     until_s: the index looks up itself until then; None: it waits
     most_row_s: if its own look-up turns out to take longer than this, the index waits again
     late: the shards that were there then
@@ -50,7 +71,7 @@ class _Segment:
     at_index_s: float = _NEVER
     given_up: int = -1
     debt_s: float = 0.0
-    row_s: float | None = None
+    usual: _Usual = field(default_factory=_Usual)
     until_s: float | None = None
     most_row_s: float = math.inf
     late: frozenset[str] = frozenset()
@@ -70,13 +91,14 @@ class SegmentWaits:
         self._patience_s = patience_s
         self._clock = clock
         self._of: dict[SegmentId, _Segment] = {}
-        self._row_s: float | None = None
-        """Usual time of a row's look-up in a segment that is not known."""
+        self._usual = _Usual()
+        """Of look-ups in the open segment, for one that is not known."""
         self._passed: deque[tuple[float, int]] = deque()
         """When the index was at which block in the last seconds."""
         self._standing: dict[SegmentId, float] = {}
         """For which segments the first block waits, and since when."""
         self._stood_s = 0.0
+        self._is_behind = False
 
     def begin(self, next_offset: int) -> None:
         """The index begins to judge with this block."""
@@ -85,6 +107,7 @@ class SegmentWaits:
 
     def passed(self, next_offset: int) -> None:
         """The index has judged the blocks before this one."""
+        self._stand_no_more(self._standing)
         now_s, self._standing = self._clock.monotonic_s(), {}
         if not self._passed or now_s - self._passed[-1][0] >= self._patience_s / 16:
             self._passed.append((now_s, next_offset))
@@ -162,10 +185,9 @@ class SegmentWaits:
         return self._usual_s(segment) <= each.most_row_s
 
     def _usual_s(self, segment: SegmentId) -> float:
-        """Usual time of a row's look-up in a segment by the index itself; infinite if it has made none."""
-        known = self._of[segment].row_s
-        usual_s = known if known is not None else self._row_s
-        return usual_s if usual_s is not None else math.inf
+        """Usual time of a row's look-up in a segment by the index itself."""
+        known = self._of[segment].usual
+        return known.row_s if known.rows else self._usual.row_s
 
     def stand(self, offset: int, rows: int, behind_s: float, awaited: Sequence[SegmentId]) -> None:
         """Note for which segments the first block waits now, perhaps none, and give up those for which that
@@ -177,17 +199,25 @@ class SegmentWaits:
         share_s = (now_s - self._stood_s) / len(self._standing) if self._standing else 0.0
         for segment, since_s in self._standing.items():
             each = self._of[segment]
-            each.debt_s = each.debt_s + share_s if behind_s >= _BEHIND_S else min(0.0, each.debt_s)
+            each.debt_s += share_s
             if now_s - since_s >= self._patience_s and each.next <= offset:
                 each.given_up, each.at_index_s = offset, _NEVER
+        self._is_behind = behind_s >= _BEHIND_S
+        self._stand_no_more(self._standing.keys() - set(awaited))
         self._standing = {segment: self._standing.get(segment, now_s) for segment in awaited}
         self._stood_s = now_s
         for segment in self._standing:
             each = self._of[segment]
             least_s = max(rows * self._usual_s(segment), _HICCUP_S / len(self._standing))
-            if behind_s >= _BEHIND_S and each.debt_s > least_s:
+            if self._is_behind and each.debt_s > least_s:
                 each.until_s, each.late = now_s + ALONE_S, frozenset(each.said_s)
                 each.most_row_s, each.debt_s = _MUCH * least_s / max(1, rows), 0.0
+
+    def _stand_no_more(self, segments: Iterable[SegmentId]) -> None:
+        """Nothing waits for these any more. What an index waited that keeps up has cost nothing."""
+        if not self._is_behind:
+            for segment in segments:
+                self._of[segment].debt_s = min(0.0, self._of[segment].debt_s)
 
     def taken(self, segments: Collection[SegmentId], rows: int) -> None:
         """These segments' answers to this number of rows are used, so the index need not look them up."""
@@ -195,18 +225,14 @@ class SegmentWaits:
         for segment in segments:
             each = self._of.setdefault(segment, _Segment())
             spared_s = rows * self._usual_s(segment)
-            each.debt_s = max(-self._patience_s, each.debt_s - (spared_s if spared_s < math.inf else 0.0))
+            each.debt_s = max(-_SPARED_S / len(segments), each.debt_s - spared_s)
             if each.until_s is not None and now_s >= each.until_s:
                 each.until_s = None
 
     def looked_up(self, segment: SegmentId | None, rows: int, took_s: float) -> None:
         """The index has looked rows up itself. segment: None for the open one"""
-        row_s = took_s / rows
-        if segment is None:
-            self._row_s = row_s if self._row_s is None else self._row_s + _WEIGHT * (row_s - self._row_s)
-            return
-        each = self._of.setdefault(segment, _Segment())
-        each.row_s = row_s if each.row_s is None else each.row_s + _WEIGHT * (row_s - each.row_s)
+        usual = self._usual if segment is None else self._of.setdefault(segment, _Segment()).usual
+        usual.add(rows, took_s)
 
     def keep(self, segments: Iterable[SegmentId]) -> None:
         """Forget other segments than these, of which nobody speaks any more: the window has passed them."""
