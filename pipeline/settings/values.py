@@ -26,7 +26,7 @@ MAX_SEGMENTS = 1_000
 every message."""
 MEAN_CHARACTERS = 60
 """Mean characters of a body if nobody says it: those of microblog posts."""
-_WHOLE = re.compile(r"-?(?:0|[1-9][0-9_]{0,18})")
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9_]{0,25})")
 _SECONDS_BELOW = 10**11
 _MILLISECONDS_BELOW = 10**14
 _TRUE = frozenset({"true", "on", "yes"})
