@@ -6,6 +6,7 @@ FILE: JSON lines, a table each; default: weibo_dev.jsonl.gz in the folder that T
 is apart: interpreter, imports and kernels from their cache (a first run may compile them; it is not counted).
 The loop is what one would write with rensa's MinHash LSH and rapidfuzz: regular expressions, a dict of equal
 bodies, 96 hashes of characters and pairs in 24 bands, candidates verified at .85, leaders only.
+The row `digests` is apart: the digests of all bodies, without a secret and with one, in turn.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import tempfile
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -29,6 +31,12 @@ from bench.command import stats_of
 from bench.machine import machine_line
 from bench.peers.bodies import MIN_LENGTH, SIMILARITY, body_of, grams
 from tests.accuracy.data_sets import WEIBO
+from twinsieve.stages.fingerprint.digest import digests
+from twinsieve.stages.fingerprint.digest_config import DigestConfig
+from twinsieve.stages.fingerprint.secret import Secret
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+
+_BATCH, _TURNS = 4_096, 9
 
 
 def command_seconds(path: Path, folder: Path) -> dict[str, Any]:
@@ -79,6 +87,36 @@ def library_loop(path: Path, out: Path) -> tuple[int, int, dict[str, float]]:
     return rows, dropped, seconds
 
 
+def digest_micros(path: Path) -> tuple[int, dict[str, float]]:
+    """Number of bodies, and µs a body for their digests, without a secret and with one: medians of turns."""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
+        texts = [orjson.loads(line)["text"] for line in lines]
+    scheme = Scheme(SchemeConfig())
+    batches = [scheme.bodies(texts[low : low + _BATCH]) for low in range(0, len(texts), _BATCH)]
+    configs = {"mmh3": DigestConfig(), "SipHash": DigestConfig(secret=Secret.of_seed(1))}
+    seconds: dict[str, list[float]] = {name: [] for name in configs}
+    for _ in range(_TURNS + 1):
+        for name, config in configs.items():
+            began = perf_counter()
+            for bodies in batches:
+                digests(config, bodies)
+            seconds[name].append(perf_counter() - began)
+    # The first turn loads the kernel.
+    return len(texts), {name: median(each[1:]) / len(texts) * 1e6 for name, each in seconds.items()}
+
+
+def measure_digests(path: Path, console: Console) -> None:
+    """Print the row of digests of one file."""
+    rows, micros = digest_micros(path)
+    console.print(f"input: {path.name}, {rows:,} bodies, {_BATCH:,} a batch; median of {_TURNS} in turn")
+    table = Table("step", title="µs a row", title_justify="left")
+    for name in (*micros, "difference"):
+        table.add_column(name, justify="right")
+    plain, keyed = micros.values()
+    table.add_row("digests", f"{plain:.3f}", f"{keyed:.3f}", f"{keyed - plain:+.3f}")
+    console.print(table)
+
+
 def measure(path: Path, times: int, console: Console) -> None:
     """Print the table of one file."""
     with tempfile.TemporaryDirectory() as name:
@@ -107,7 +145,7 @@ def measure(path: Path, times: int, console: Console) -> None:
 
 
 def main() -> None:
-    """Print the machine, and a table for each file."""
+    """Print the machine, and two tables for each file."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--runs", type=int, default=3)
@@ -120,6 +158,7 @@ def main() -> None:
     console.print(machine_line())
     for path in files:
         measure(path.resolve(), given.runs, console)
+        measure_digests(path.resolve(), console)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from numba.core.dispatcher import Dispatcher
 from tests.golden.make import SCHEME, golden_answers
 from tests.stages.exact.filters import add, contains
 from tests.whole_state import from_bytes, to_bytes
-from twinsieve.pipeline.messages.reader import hash_ids
+from twinsieve.pipeline.messages.reader import hash_ids, hash_scopes
 from twinsieve.pipeline.wire.segment_answers import decode_answers, encode_answers
 from twinsieve.stages.contract import (
     NO_TIME,
@@ -31,6 +31,8 @@ from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.bloom_kernel import bloom_expire
 from twinsieve.stages.fingerprint.digest_config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.hashing import Hash
+from twinsieve.stages.fingerprint.secret import Secret
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.inspect import inspect_pair
 from twinsieve.stages.judge.near_window import NearWindow
@@ -57,7 +59,8 @@ TEXTS = [
 
 SCHEMES = [
     SchemeConfig(),
-    SchemeConfig(text=TextConfig(profile="plain"), digest=DigestConfig("blake2b", 1)),
+    SchemeConfig(text=TextConfig(profile="plain"), digest=DigestConfig("blake2b", Secret.of_seed(1))),
+    SchemeConfig(digest=DigestConfig(secret=Secret.of_seed(1))),
     SchemeConfig(text=TextConfig(body_rule="letters", drop=("加油",))),
     SchemeConfig(text=TextConfig(compare=("links", "mentions", "tags"))),
     SchemeConfig(features=FeatureConfig(features="keywords")),
@@ -83,8 +86,9 @@ def main() -> None:
 
 
 def every_row() -> None:
-    """Read times, hash ids, write record batches."""
-    hash_ids(["a"])
+    """Read times, hash ids and scopes, write record batches."""
+    hash_ids(["a"], Hash.of("id"))
+    hash_scopes([["a"]], Hash.of("scope", b"1"))
     read_times(["2024-02-29T08:00:00.004+08:00", "soon"])
     encode_batches([7, 8], [None, b"k"], [b"v", b""], [[("n", b"t"), ("n", None)], []], 1)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-import mmh3
 import numpy as np
 import orjson
 from numpy.typing import NDArray
@@ -34,7 +33,8 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest import Keys
-from twinsieve.stages.fingerprint.murmur import hash_texts, joined_texts, padded
+from twinsieve.stages.fingerprint.hashing import Hash, hash_bytes, hash_texts, joined_texts, padded
+from twinsieve.stages.fingerprint.secret import Secret
 from twinsieve.stages.judge.scheme import join_fields
 from twinsieve.stages.rows.lines import Lines
 from twinsieve.stages.rows.strings import Strings
@@ -43,9 +43,6 @@ from twinsieve.stages.rows.times import read_time_lines, read_times
 KEYS_BY = "spelling"
 """How numbers in ids, scopes and exact keys are compared. This word must change whenever the comparison does,
 so that saved keys are not compared with new ones."""
-
-_ID_SEED = 0x7D1
-_SCOPE_SEED = 0x5C0
 
 
 @dataclass(slots=True)
@@ -146,6 +143,7 @@ class MessageReader:
     reads_headers: whether a header of a message may hold the id of its schema
     values: what reads values whose schemas a registry holds; None for other messages
     now_s: a monotonic clock
+    secret: keys ids and scopes; None: that of the settings, if they have one
     raises: UsageError for a field name that is not a path, with its setting and column
     """
 
@@ -158,8 +156,11 @@ class MessageReader:
         passes_null: bool = False,
         cuts_lists: bool = False,
         now_s: Callable[[], float] = time.monotonic,
+        secret: Secret | None = None,
     ) -> None:
         source = settings.input
+        keyed_by = (secret or Secret.of_seed(settings.digest.seed)).bytes
+        self._ids_by, self._scopes_by = Hash.of("id", keyed_by), Hash.of("scope", keyed_by)
         self._json = source.encoding in ("json", "json_schema")
         self.reads_headers = source.encoding in ("avro", "json_schema", "protobuf")
         self._part = source.part
@@ -333,7 +334,7 @@ class MessageReader:
             scopes = [spelled(column, path, raw) for path, column in zip(self._scope, scopes, strict=True)]
             if self._id and not isinstance(ids, Strings):
                 ids = spelled(ids, self._id, raw)
-        id_hashes = hash_ids(ids) if ids else np.zeros(len(rows), np.uint64)
+        id_hashes = hash_ids(ids, self._ids_by) if ids else np.zeros(len(rows), np.uint64)
         if raw is not None and self._id and self._ids_shown:
             ids = spelled_strings(listed(ids), self._id, raw)
         if not isinstance(ids, Strings):
@@ -347,7 +348,9 @@ class MessageReader:
             ids=ids or [None] * count,
             id_hashes=id_hashes,
             times_ms=times if len(times) else np.full(count, NO_TIME, np.int64),
-            scopes=hash_scopes(list(zip(*scopes, strict=True))) if scopes else np.zeros(count, np.uint64),
+            scopes=hash_scopes(list(zip(*scopes, strict=True)), self._scopes_by)
+            if scopes
+            else np.zeros(count, np.uint64),
             keys=_joined(keys) if keys else None,
             unreadable=[bad_row for bad_row in others if not (bad_row.no_text and self._passes_null)],
             no_text=[bad_row for bad_row in others if bad_row.no_text and self._passes_null],
@@ -422,11 +425,11 @@ def load_kernels() -> None:
     values = Scanned([b'{"a":"b","c":"d"}'] * 2, ["a", "c"], lambda _rows: []).values(("a",))
     if isinstance(values, Strings):
         values.code_points()
-    hash_ids(values)
+    hash_ids(values, Hash.of("id"))
     _times_of(values)
 
 
-def hash_ids(ids: Sequence[object]) -> NDArray[np.uint64]:
+def hash_ids(ids: Sequence[object], by: Hash) -> NDArray[np.uint64]:
     """uint64[n]: hashes of ids, 0 for a missing id; the number 7 and the text "7" are the same id."""
     content = None
     if isinstance(ids, Strings):
@@ -435,21 +438,17 @@ def hash_ids(ids: Sequence[object]) -> NDArray[np.uint64]:
         content = joined_texts(cast("Sequence[str]", ids))
     if content is not None:
         digests = np.empty((len(ids), 2), np.uint64)
-        if hash_texts(content, _ID_SEED, digests, as_keys=False):
+        if hash_texts(content, by, digests, as_keys=False):
             ends = np.flatnonzero(np.frombuffer(content, np.uint8) == 0)[: len(ids)]
             is_given = np.diff(ends, prepend=-1) > 1
             return np.where(is_given, np.maximum(digests[:, 0], np.uint64(1)), np.uint64(0))
     texts = map(id_text, ids)
-    return _hashes(
-        (text if text is None else text.encode("utf-8", "surrogatepass") for text in texts), _ID_SEED
-    )
+    return _hashes([text if text is None else text.encode("utf-8", "surrogatepass") for text in texts], by)
 
 
-def hash_scopes(scopes: Sequence[Sequence[object] | None]) -> NDArray[np.uint64]:
+def hash_scopes(scopes: Sequence[Sequence[object] | None], by: Hash) -> NDArray[np.uint64]:
     """uint64[n]: hashes of scopes, each given as the values of its fields; 0 only for None."""
-    return _hashes(
-        [None if scope is None else b"".join(map(as_bytes, scope)) for scope in scopes], _SCOPE_SEED
-    )
+    return _hashes([None if scope is None else b"".join(map(as_bytes, scope)) for scope in scopes], by)
 
 
 def _longest(messages: Sequence[bytes | None]) -> int:
@@ -540,8 +539,9 @@ def _kind(value: object) -> str:
     return _KINDS.get(type(value), "something else")
 
 
-def _hashes(values: Iterable[bytes | None], seed: int) -> NDArray[np.uint64]:
+def _hashes(values: Sequence[bytes | None], by: Hash) -> NDArray[np.uint64]:
     """uint64[n]: 64-bit hashes of the values; 0 only for None."""
-    hash64: Callable[..., tuple[int, int]] = mmh3.hash64
-    hashes = [0 if value is None else hash64(value, seed, signed=False)[0] or 1 for value in values]
-    return np.array(hashes, np.uint64)
+    digests = np.empty((len(values), 2), np.uint64)
+    hash_bytes([value or b"" for value in values], by, digests)
+    is_given = np.array([value is not None for value in values], np.bool_)
+    return np.where(is_given, np.maximum(digests[:, 0], np.uint64(1)), np.uint64(0))

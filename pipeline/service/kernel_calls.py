@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from twinsieve.pipeline.messages.reader import load_kernels
+from twinsieve.pipeline.messages.reader import hash_scopes, load_kernels
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.bloom_kernel import add_batch, contains_batch
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.hashing import Hash
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.frozen import Frozen
 from twinsieve.stages.judge.inspect import inspect_pair
@@ -43,6 +44,7 @@ _SMALL = Window(64)
 
 def _read_rows() -> None:
     load_kernels()
+    hash_scopes([("a",)] * 2, Hash.of("scope", b"a secret"))
     encode_batches([0], [b"k"], [b"v"], [()], 1)
 
 

@@ -253,8 +253,6 @@ def _stages(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
             "state.key",
             f"{wrong}; write at least {LEAST_BYTES} random bytes, as `openssl rand -hex 32` does",
         )
-    if settings.digest.method == "mmh3" and settings.digest.seed >= 1 << 32:
-        yield "digest.seed", "does not fit into 32 bits; use a smaller one, or method: blake2b"
 
 
 def _by_field(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
@@ -352,6 +350,8 @@ def _topics(settings: Settings) -> Iterator[Problem]:
     internal = {names.fingerprints, names.verdicts, names.decisions}
     if settings.near.answers == "shards":
         internal.add(names.answers)
+    if settings.has_own_key:
+        internal.add(names.key)
     seen: dict[str, str] = {}
     for key, topic in named.items():
         if topic is None:
@@ -385,9 +385,17 @@ def missing_secrets(settings: Settings) -> list[Problem]:
 
 
 def open_doors(settings: Settings) -> list[Problem]:
-    """Problems with settings that work, but let strangers in or let them read data: those of connections.
-    Shown as warnings by lint and by each command that connects."""
+    """Problems with settings that work, but let strangers in, read data, or choose which messages are equal:
+    those of Kafka. Shown as warnings by lint and by each command that connects."""
     security, said = settings.kafka.security, []
+    if settings.digest.key == "none" and not settings.digest.seed and settings.digest.seed_file is None:
+        said.append(
+            (
+                "digest.key",
+                "is none: digests, ids and scopes are public, so whoever writes the input can have messages "
+                "of others dropped; leave it out in a new app",
+            )
+        )
     if security.protocol == "sasl_plaintext" and security.mechanism == "plain":
         advice = "use sasl_ssl, or scram-sha-512 at least"
         said.append(("kafka.security.mechanism", f"plain without TLS sends the password in clear; {advice}"))

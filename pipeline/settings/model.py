@@ -168,12 +168,20 @@ class FeatureSettings(Section):
 
 
 class DigestSettings(Section):
-    """The 128-bit digest of a key text. The seed is a secret, so it must not be in the settings file."""
+    """The 128-bit digest of a key text, and what keys it, ids and scopes. The seed is a secret, so it must
+    not be in the settings file."""
 
     method: Literal["mmh3", "blake2b"] = setting(
-        _DIGEST.method, "mmh3: fast; blake2b: keyed, if strangers could search for equal digests"
+        _DIGEST.method, "mmh3: fast, and SipHash in its place where there is a key or seed; blake2b: slower"
     )
-    seed: Annotated[Whole, Field(ge=0, lt=1 << 64, repr=False)] = setting(_DIGEST.seed, "a secret number")
+    key: Literal["own", "none"] = setting(
+        "own",
+        "on Kafka; own: digests, ids and scopes are keyed by a key that the app draws (<app>.key); "
+        "none: they are public, so strangers can choose what meets",
+    )
+    seed: Annotated[Whole, Field(ge=0, lt=1 << 64, repr=False)] = setting(
+        0, "a secret number, in place of the app's key; on files it keys the same"
+    )
     seed_file: OptionalText = setting(
         None, "a file that holds a secret number; or TWINSIEVE_DIGEST__SEED; else 0"
     )
@@ -514,8 +522,8 @@ class KafkaSettings(Section):
 
 
 class TopicSettings(Section):
-    """The internal topics `<app>.fingerprints`, `.verdicts`, `.decisions` and, with shards, `.answers`, and
-    how topics are created."""
+    """The internal topics `<app>.fingerprints`, `.verdicts`, `.decisions`, `.key` and, with shards,
+    `.answers`, and how topics are created."""
 
     auto_create: Flag = setting(False, "make missing topics at the start; else `twinsieve topics create`")
     verdict_partitions: Annotated[Whole, Field(ge=1, le=1_000)] = setting(
@@ -642,6 +650,11 @@ class Settings(Section):
         copy = self.model_copy()
         copy._warnings = warnings
         return copy
+
+    @property
+    def has_own_key(self) -> bool:
+        """Whether the app draws its own key, on Kafka."""
+        return self.digest.key == "own" and not self.digest.seed and self.digest.seed_file is None
 
     @property
     def patience_ms(self) -> int:

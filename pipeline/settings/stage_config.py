@@ -28,6 +28,7 @@ from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest_config import AUTO_HASHES
 from twinsieve.stages.fingerprint.features import entry_of
+from twinsieve.stages.fingerprint.secret import Secret
 from twinsieve.stages.judge.scheme import (
     DigestConfig,
     FeatureConfig,
@@ -54,16 +55,20 @@ def scheme_of(settings: Settings) -> Scheme:
     return Scheme(scheme_config(settings))
 
 
-def judging_scheme_of(settings: Settings) -> Scheme:
-    """`scheme_of` for a sieve of these settings: makes only what its stages read. raises: as there"""
+def judging_scheme_of(settings: Settings, secret: Secret | None = None) -> Scheme:
+    """`scheme_of` for a sieve of these settings: makes only what its stages read. raises: as there
+
+    secret: of digests; None: that of the settings, if they have one
+    """
     near = settings.near
     simhash_from = near.layout.simhash_from if near.method == "text" else 0
-    return Scheme(scheme_config(settings), near=near.method != "none", simhash_from=simhash_from)
+    return Scheme(scheme_config(settings, secret), near=near.method != "none", simhash_from=simhash_from)
 
 
-def scheme_config(settings: Settings) -> SchemeConfig:
+def scheme_config(settings: Settings, secret: Secret | None = None) -> SchemeConfig:
     """The configuration of the fingerprint scheme, with the contents of word lists that the settings name.
 
+    secret: as for `judging_scheme_of`
     raises: ConfigError, with the line, for a list that cannot be read
     """
     features = settings.features
@@ -83,7 +88,7 @@ def scheme_config(settings: Settings) -> SchemeConfig:
             **_same(features, FeatureConfig),
         ),
         layout=band_layout(settings),
-        digest=DigestConfig(method=settings.digest.method, seed=settings.digest.seed),
+        digest=DigestConfig(settings.digest.method, secret or Secret.of_seed(settings.digest.seed)),
         fields=_field_lines(settings),
         signature=signature_config(settings),
     )

@@ -7,34 +7,29 @@ from typing import Literal
 
 from twinsieve.stages.contract import MAX_PARTS
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.secret import NO_SECRET, Secret
 
-_SEED_BITS = {"mmh3": 32, "blake2b": 64}
 AUTO_HASHES = {"top_features": 10, "segments": 4, "sentences": 3, "imatch": 1}
 """Hashes of a message, by kind, where the settings do not say how many."""
 
 
 @dataclass(frozen=True, slots=True)
 class DigestConfig:
-    """How keys are hashed to digests, and the secret seed of all fingerprints.
+    """How keys are hashed to digests.
 
-    method: `mmh3` (MurmurHash3 x64) is fast. But anybody who knows the seed can forge equal digests, and
-        there may be texts that collide under every seed; so a hit is confirmed by its text if that is stored.
-        `blake2b` uses the seed as a key; it is for hostile input if no text is stored
-    seed: secret, 0 … 2^32 - 1 for mmh3, 0 … 2^64 - 1 for blake2b
-    raises: UsageError for another method or a seed out of range
+    method: `mmh3` (MurmurHash3 x64) is fast, and public: anybody can forge equal digests, so a hit is
+        confirmed by its text if that is stored. With a secret, SipHash-2-4 takes its place. `blake2b`, with
+        the secret as its key, is slower
+    secret: keys the digests, and nothing else of a fingerprint
+    raises: UsageError for another method
     """
 
     method: Literal["mmh3", "blake2b"] = "mmh3"
-    seed: int = 0
+    secret: Secret = NO_SECRET
 
     def __post_init__(self) -> None:
-        bits = _SEED_BITS.get(self.method)
-        if bits is None:
+        if self.method not in ("mmh3", "blake2b"):
             raise UsageError(f"digest.method is {self.method!r}; use mmh3 or blake2b")
-        if not 0 <= self.seed < 1 << bits:
-            raise UsageError(
-                f"digest.seed does not fit into {bits} bits; use 0…{(1 << bits) - 1} with {self.method}"
-            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,11 +82,11 @@ class Fingerprinter:
 
     features: features of the SimHash; layout: shape of bands and SimHash tables
     simhash_from: shorter bodies get no SimHash in `fingerprints`
-    digest: method of digests, and the secret seed of all fingerprints
+    digest: method and secret of the digests
     raises: UsageError for a layout with values out of range
 
     >>> from twinsieve.stages.contract import BandLayout
-    >>> maker = Fingerprinter(FeatureConfig(), BandLayout(bands=20), DigestConfig(seed=1))
+    >>> maker = Fingerprinter(FeatureConfig(), BandLayout(bands=20), DigestConfig())
     >>> chars = np.array([ord(c) for c in "武汉加油中国加油"], np.uint32)
     >>> lengths = np.array([8], np.int32)
     >>> bodies = Bodies(chars, np.array([0, 8]), np.zeros(8, np.uint8), lengths, lengths, np.array([False]))
@@ -102,16 +102,15 @@ class Fingerprinter:
         self._simhash_from = simhash_from
         self._layout = layout
         self._digest = digest
-        seed = digest.seed
         hashes = max(SIGNATURE_HASHES, layout.bands * layout.rows)
-        self._band_family = HashFamily.of(seed, _BANDS, hashes)
-        self._sketch_family = HashFamily.of(seed, _SKETCH, SKETCH_HASHES)
-        self._simhash_seeds = np.array(derive(seed, _SIMHASH, 3), dtype=np.uint64)
+        self._band_family = HashFamily.of(_BANDS, hashes)
+        self._sketch_family = HashFamily.of(_SKETCH, SKETCH_HASHES)
+        self._simhash_seeds = np.array(derive(_SIMHASH, 3), dtype=np.uint64)
         self._features = features
         self._drop = features.drop
         self._keywords: Keywords | None = None
         if features.features == "keywords":
-            self._keywords = Keywords(features, seed)
+            self._keywords = Keywords(features)
         else:
             self._rules = FeatureRules(
                 features.by_words,

@@ -23,9 +23,8 @@ class Keywords:
     source: jieba's extract_tags, which chooses the same words, except for rounding
     """
 
-    def __init__(self, config: FeatureConfig, seed: int) -> None:
+    def __init__(self, config: FeatureConfig) -> None:
         self._config = config
-        self._secret = seed.to_bytes(8, "little")
         self._segmenter = Segmenter(config)
 
     def pack(self, bodies: Bodies) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
@@ -87,7 +86,7 @@ class Keywords:
 
     def _hash(self, word: str) -> int:
         raw = word.encode("utf-8", "surrogatepass")
-        return int.from_bytes(blake2b(raw, digest_size=8, key=self._secret).digest(), "little")
+        return int.from_bytes(blake2b(raw, digest_size=8, key=bytes(8)).digest(), "little")
 
 
 def _levels(values: dict[str, int]) -> dict[str, int]:

@@ -46,9 +46,9 @@ class HashFamily(NamedTuple):
     addends: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, seed: int, purpose: int, count: int) -> HashFamily:
-        """`count` functions for a seed and a purpose; a greater count gives the same functions first."""
-        first, *rest = derive(seed, purpose, count + 1)
+    def of(cls, purpose: int, count: int) -> HashFamily:
+        """`count` functions for a purpose; a greater count gives the same functions first."""
+        first, *rest = derive(purpose, count + 1)
         numbers = np.array(rest, dtype=np.uint64)
         return cls(
             np.uint64(first),

@@ -1,7 +1,8 @@
 """Integer hashes that all fingerprint kernels use.
 
 Each is a bijective mix of 64 or 32 bits; the seed is added before mixing. So a result depends only on the
-arguments, and not on the machine, the process or the batch.
+arguments, and not on the machine, the process or the batch. The seeds are public and the same for everybody,
+so that one input has one answer; only digests, scopes and ids depend on a secret.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 from twinsieve.stages.intrinsics import GOLDEN, mix64
 from twinsieve.stages.kernel import kernel
 
-KERNEL_VERSION = 3
+KERNEL_VERSION = 4
 """Increase it with each change after which a kernel of this package gives other values for the same input. It
 is part of the scheme id."""
 
@@ -43,15 +44,15 @@ def gram_hash(previous: np.uint64, current: np.uint64, seed: np.uint64) -> np.ui
     return mix64(((previous << np.uint64(32)) | current) + seed)
 
 
-def derive(seed: int, purpose: int, count: int) -> list[int]:
-    """`count` pseudo-random 64-bit numbers from a seed, another sequence for each purpose (SplitMix64).
+def derive(purpose: int, count: int) -> list[int]:
+    """`count` pseudo-random 64-bit numbers, another sequence for each purpose (SplitMix64).
 
-    seed, purpose: 0 … 2^64 - 1
+    purpose: 0 … 2^64 - 1
 
-    >>> derive(7, 1, 2) == derive(7, 1, 3)[:2], derive(7, 1, 2) == derive(7, 2, 2)
+    >>> derive(1, 2) == derive(1, 3)[:2], derive(1, 2) == derive(2, 2)
     (True, False)
     """
-    state = _splitmix(_splitmix(seed & _MASK) ^ (purpose & _MASK))
+    state = _splitmix(_splitmix(0) ^ (purpose & _MASK))
     return [_splitmix((state + int(GOLDEN) * i) & _MASK) for i in range(1, count + 1)]
 
 

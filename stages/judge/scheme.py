@@ -7,7 +7,7 @@ import pkgutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property, partial
-from hashlib import blake2b, pbkdf2_hmac
+from hashlib import blake2b
 from importlib.metadata import version
 from typing import Any
 
@@ -35,10 +35,6 @@ __all__ = [
     "TextConfig",
 ]
 # The classes of all parts of a scheme's configuration can be imported from this module.
-
-# The scheme id depends on the secret seed, and it is written to files and logs that others may read. Whoever
-# guesses seeds has to hash each guess in this number of rounds, which takes about 20 ms.
-_GUESS_ROUNDS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +106,7 @@ class Scheme:
         self._signer: Signer | None = None
         if config.signature is not None:
             _check_signature(config.signature, config.features)
-            self._signer = Signer(
-                config.signature, self._fingerprinter, self._normalizer.bodies, config.digest.seed
-            )
+            self._signer = Signer(config.signature, self._fingerprinter, self._normalizer.bodies)
 
     def read(self, texts: Sequence[str], keys: Keys | None = None) -> tuple[Bodies, Fingerprints]:
         """Body and fingerprints of each text. They do not depend on the other texts of the batch.
@@ -164,8 +158,8 @@ class Scheme:
     def scheme_id(self) -> str:
         """16 hex digits; two schemes with the same id give each text the same fingerprints.
 
-        It is a hash of all settings, the secret seed (through a slow hash), `text_version`, KERNEL_VERSION,
-        the lists of words for tallies, and jieba's tables if keywords are used.
+        It is a hash of all settings, the name of the secret, `text_version`, KERNEL_VERSION, the lists of
+        words for tallies, and jieba's tables if keywords are used.
         """
         named = json.dumps(_origins(self.config), sort_keys=True, separators=(",", ":"))
         return blake2b(named.encode(), digest_size=8, person=b"twinsieve-scheme").hexdigest()
@@ -198,15 +192,13 @@ def _origins(config: SchemeConfig) -> dict[str, Any]:
         # This setting was added later. While it is empty, it is left out of the hash, so that older schemes
         # keep their ids.
         del features["drop"]
-    seed = settings["digest"].pop("seed").to_bytes(8, "little")
+    settings["digest"]["secret"] = config.digest.secret.name
     if settings["signature"] is None:
         del settings["signature"]
     if settings["fields"] is None:
         del settings["fields"]
     return {
         "settings": settings,
-        # The default seed 0 is no secret, so it needs no slow hash. A slow hash would delay each start.
-        "seed": pbkdf2_hmac("sha256", seed, b"twinsieve seed", _GUESS_ROUNDS).hex() if any(seed) else "none",
         "lengths": [MIN_NEAR_LENGTH, STORED_LENGTH],
         "text": text_version(config.text),
         "kernels": KERNEL_VERSION,

@@ -43,7 +43,7 @@ def test_signatures_of_real_texts_equal_the_plain_rules(data: DataSet) -> None:
 def test_features_of_real_texts_equal_the_plain_rules(data: DataSet) -> None:
     texts = read_texts(data.texts)[1][:300]
     config = FeatureConfig("keywords", drop_parts_of_speech=("u", "y", "r"), min_word=1, weights="scale5")
-    bodies, keywords = Normalizer(TextConfig("plain")).bodies(texts), Keywords(config, 1)
+    bodies, keywords = Normalizer(TextConfig("plain")).bodies(texts), Keywords(config)
     for row in range(100):
         marks = bodies.word_starts[bodies.starts[row] : bodies.starts[row + 1]].tolist()
         body = "".join(" " * mark + char for char, mark in zip(bodies.text(row), marks, strict=True)).lstrip()

@@ -20,7 +20,7 @@ from tests.examples import examples
 from tests.generated_posts import generate
 from twinsieve import ConfigError, UsageError, find_all, simhash
 from twinsieve.stages.contract import MAX_DISTANCE
-from twinsieve.stages.judge.scheme import DigestConfig, FeatureConfig, Scheme, SchemeConfig
+from twinsieve.stages.judge.scheme import FeatureConfig, Scheme, SchemeConfig
 from twinsieve.stages.pairs import found as pairs_found
 from twinsieve.stages.text.rules import TextConfig
 
@@ -177,11 +177,10 @@ def test_a_text_without_fingerprint_is_masked_and_matches_nothing() -> None:
     assert pa.array(found).null_count == 5
 
 
-def test_profile_and_seed_make_other_fingerprints() -> None:
+def test_the_profile_makes_other_fingerprints() -> None:
     texts = ["#one tag# the same words in both", "#another# the same words in both"]
     assert find_all(simhash(texts, profile="microblog"), 0).tolist() == [[0, 1]]
     assert find_all(simhash(texts), 0).tolist() == []
-    assert simhash(texts, seed=1).tolist() != simhash(texts).tolist()
 
 
 def test_slices_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,17 +200,15 @@ def test_bits_are_64_or_128() -> None:
 def test_fingerprints_of_any_recipe_are_those_of_its_scheme(tmp_path: Path) -> None:
     texts = [post["text"] for post in generate(50, seed=3)]
     recipe = {"profile": "plain", "features": {"kind": "shingles", "width": 4, "drop": ["digits"]}}
-    config = SchemeConfig(
-        TextConfig("plain"), FeatureConfig("shingles", width=4, drop=("digits",)), digest=DigestConfig(seed=4)
-    )
+    config = SchemeConfig(TextConfig("plain"), FeatureConfig("shingles", width=4, drop=("digits",)))
     _, made = Scheme(config).read(texts)
-    found = simhash(texts, settings=recipe, seed=4)
+    found = simhash(texts, settings=recipe)
     assert np.ma.getdata(found).tolist() == made.simhashes[:, 0].tolist()
     assert (~np.ma.getmaskarray(found)).tolist() == made.has_simhash.tolist()
     path = tmp_path / "recipe.yaml"
     path.write_text("profile: plain\nfeatures: {kind: shingles, width: 4, drop: [digits]}\n")
-    assert np.ma.allequal(found, simhash(texts, settings=path, seed=4))
-    assert not np.ma.allequal(found, simhash(texts, seed=4))
+    assert np.ma.allequal(found, simhash(texts, settings=path))
+    assert not np.ma.allequal(found, simhash(texts))
 
 
 def test_a_recipe_with_problems_is_refused_with_all_of_them() -> None:

@@ -266,6 +266,17 @@ def test_what_comes_from_outside_is_named(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("method", ["mmh3", "blake2b"])
+def test_a_seed_may_have_64_bits_with_either_method(tmp_path: Path, method: str) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(f"digest: {{method: {method}}}\n")
+    for seed in (2**32, 2**63 + 1, 2**64 - 1):
+        assert load_settings(path, {"TWINSIEVE_DIGEST__SEED": str(seed)}).digest.seed == seed
+    for wrong in ("-1", f"{2**64}"):
+        with pytest.raises(ConfigError, match=r"digest\.seed"):
+            load_settings(path, {"TWINSIEVE_DIGEST__SEED": wrong})
+
+
 def test_a_secret_is_read_from_environment_or_file_and_never_shown(tmp_path: Path) -> None:
     (tmp_path / "word").write_text("hunter2\n")
     (tmp_path / "seed").write_text("12345678901\n")

@@ -124,8 +124,8 @@ def test_a_duplicate_by_bits_says_how_many_differ(scheme: Scheme, tmp_path: Path
 def fingerprint(text: str) -> int:
     """64 bits of the plain twin: characters and pairs, weighted by how often they stand there."""
     features = Counter(feature for feature, _ in twin.runs(list(text), [1, 2]))
-    hashed = {twin.run_hash(feature, 0): weight for feature, weight in features.items()}
-    return twin.simhash(twin.simhash_sums(hashed, 0))[0]
+    hashed = {twin.run_hash(feature): weight for feature, weight in features.items()}
+    return twin.simhash(twin.simhash_sums(hashed))[0]
 
 
 def test_what_the_filter_alone_remembers_names_no_leader_and_says_so(scheme: Scheme, tmp_path: Path) -> None:

@@ -31,7 +31,6 @@ def simhash(
     bits: Literal[64, 128] = 64,
     *,
     profile: Literal["plain", "microblog"] | None = None,
-    seed: int | None = None,
     settings: str | os.PathLike[str] | Mapping[str, object] | None = None,
 ) -> np.ma.MaskedArray[Any, np.dtype[np.uint64]]:
     """SimHash fingerprint of each text's body; a row is masked if its text has no fingerprint.
@@ -44,8 +43,8 @@ def simhash(
     texts: column of str: list, NumPy, Arrow, pandas or polars
     bits: 64 gives uint64[n]; 128 gives uint64[n, 2], whose column 0 is the 64-bit fingerprint
     profile: what is removed from a text to make its body: `plain` (default) removes links and @names,
-        `microblog` also hashtags, repost chains and card tails
-    seed: 0 to 2^32 - 1 (0); fingerprints of different seeds, profiles or versions cannot be compared
+        `microblog` also hashtags, repost chains and card tails; fingerprints of different profiles or
+        versions cannot be compared
     settings: path of a YAML file, or a mapping with the same keys, as for `Sieve`. Its section `features`
         says what the fingerprints are made of; a text without features has no fingerprint
     raises: UsageError, ConfigError
@@ -61,7 +60,7 @@ def simhash(
         raise UsageError(f"bits is {shown(bits)}; choose 64 or 128")
     column = texts_of(texts)
     compile_kernels()
-    options = Options(profile=profile, seed=seed)
+    options = Options(profile=profile)
     scheme = _default_scheme(options) if settings is None else scheme_of(settings_of(options, settings))
     if scheme.config.fields is not None:
         raise UsageError(

@@ -16,6 +16,8 @@ from twinsieve.pipeline.messages.keyless import keyless_rows, set_apart
 from twinsieve.pipeline.messages.reader import Reads, hash_ids, hash_scopes, one_text
 from twinsieve.stages.contract import NO_TIME, Batch
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.hashing import Hash
+from twinsieve.stages.fingerprint.secret import Secret
 from twinsieve.stages.judge.scheme import join_fields
 
 Part = str | Callable[[Any], Any]
@@ -66,10 +68,18 @@ class Given:
         return rated, rows
 
     def batch(
-        self, read: Reads, positions: NDArray[np.int64], arrival_ms: int, *, raw_keys: bool, ids_count: bool
+        self,
+        read: Reads,
+        positions: NDArray[np.int64],
+        arrival_ms: int,
+        secret: Secret,
+        *,
+        raw_keys: bool,
+        ids_count: bool,
     ) -> Batch:
         """The rows, which all have a text, as the engine judges them.
 
+        secret: keys ids and scopes
         raw_keys: whether the texts as they are are the exact keys
         ids_count: whether verdicts depend on ids (`near.same_id: pass`); if False, the ids are not hashed
         """
@@ -79,13 +89,14 @@ class Given:
         if raw_keys:
             set_apart(prints.digests, keyless_rows([texts]), positions)
         none = np.zeros(n, np.uint64)
+        ids_by, scopes_by = Hash.of("id", secret.bytes), Hash.of("scope", secret.bytes)
         return Batch(
             positions=positions,
             times_ms=np.full(n, NO_TIME) if self.times_ms is None else self.times_ms,
             arrivals_ms=np.full(n, arrival_ms),
             stream_ms=np.full(n, NO_TIME),
-            ids=none if self.ids is None or not ids_count else hash_ids(self.ids),
-            scopes=none if self.scopes is None else hash_scopes(self.scopes),
+            ids=none if self.ids is None or not ids_count else hash_ids(self.ids, ids_by),
+            scopes=none if self.scopes is None else hash_scopes(self.scopes, scopes_by),
             bodies=bodies,
             fingerprints=prints,
         )

@@ -652,6 +652,7 @@ class Sieve:
             self._scheme,
             np.arange(first, first + len(given)) if rows is None else rows + first,
             arrival_ms,
+            self._scheme.config.digest.secret,
             raw_keys=not self._engine.config.key_is_text,
             ids_count=self._engine.config.near.same_id == "pass",
         )

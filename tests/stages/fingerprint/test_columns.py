@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import fields
 from hashlib import blake2b
+from itertools import combinations
+from typing import Literal
 
 import mmh3
 import numpy as np
@@ -20,10 +23,12 @@ from twinsieve.stages.fingerprint.digest import digests, text_key
 from twinsieve.stages.fingerprint.digest_config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
+from twinsieve.stages.fingerprint.secret import NO_SECRET, Secret
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 
-SEED = 20_200_216
+SECRET = Secret.of_seed(20_200_216)
 LAYOUT = BandLayout(bands=5, rows=3, tables=6, key_bits=24, weak=3, grams="chars")
-MAKER = Fingerprinter(FeatureConfig(), LAYOUT, DigestConfig(seed=SEED))
+MAKER = Fingerprinter(FeatureConfig(), LAYOUT, DigestConfig())
 MIXED = [
     "武汉加油中国加油",
     "stay home and stay safe",
@@ -50,8 +55,8 @@ def rows_equal(made: Fingerprints, row: int, other: Fingerprints, other_row: int
 
 def plain_sums(tokens: list[str]) -> list[int]:
     """Of a SimHash, with the weight of a feature its number."""
-    weights = Counter(twin.run_hash(feature, SEED) for feature, _ in twin.runs(tokens, [1, 2]))
-    return twin.simhash_sums(weights, SEED)
+    weights = Counter(twin.run_hash(feature) for feature, _ in twin.runs(tokens, [1, 2]))
+    return twin.simhash_sums(weights)
 
 
 def check_row(bodies: Bodies, made: Fingerprints, row: int) -> None:
@@ -62,13 +67,13 @@ def check_row(bodies: Bodies, made: Fingerprints, row: int) -> None:
         for column in (made.simhashes, made.weak_bits, made.band_keys, made.bags, made.signatures):
             assert not column[row].any()
         return
-    assert made.band_keys[row].tolist() == twin.band_keys(text, SEED, LAYOUT.bands, LAYOUT.rows)
-    assert made.signatures[row] == twin.signature(text, SEED)
+    assert made.band_keys[row].tolist() == twin.band_keys(text, LAYOUT.bands, LAYOUT.rows)
+    assert made.signatures[row] == twin.signature(text)
     assert made.bags[row].tolist() == twin.bag(text)
     if len(text) < 256:
         assert made.sketch_rows[row] == -1
     else:
-        assert made.sketches[made.sketch_rows[row]].tolist() == twin.sketch(text, SEED)
+        assert made.sketches[made.sketch_rows[row]].tolist() == twin.sketch(text)
     marks = "".join(map(str, bodies.word_starts[bodies.starts[row] : bodies.starts[row + 1]].tolist()))
     sums = plain_sums(twin.tokens(text, marks, by_words=True))
     assert made.has_simhash[row]
@@ -100,17 +105,70 @@ def test_digest_is_mmh3_of_little_endian_code_points() -> None:
     made = MAKER.fingerprints(bodies_of(MIXED))
     for row, text in enumerate(MIXED):
         raw = b"".join(ord(c).to_bytes(4, "little") for c in text.replace(" ", ""))
-        assert made.digests[row].tobytes() == mmh3.mmh3_x64_128_digest(raw, SEED)
-        unsigned = mmh3.hash64(raw, SEED, x64arch=True, signed=False)
+        assert made.digests[row].tobytes() == mmh3.mmh3_x64_128_digest(raw)
+        unsigned = mmh3.hash64(raw, x64arch=True, signed=False)
         assert tuple(made.digests[row].tolist()) == unsigned
 
 
-def test_blake2b_digest_is_keyed_with_the_seed() -> None:
-    config = DigestConfig(method="blake2b", seed=2**64 - 2)
-    made = Fingerprinter(FeatureConfig(), LAYOUT, config).fingerprints(bodies_of(["ab"]))
-    raw = b"a\0\0\0b\0\0\0"
-    expected = blake2b(raw, digest_size=16, key=(2**64 - 2).to_bytes(8, "little")).digest()
+@pytest.mark.parametrize("secret", [NO_SECRET, SECRET])
+def test_blake2b_digest_is_keyed_with_the_secret(secret: Secret) -> None:
+    made = Fingerprinter(FeatureConfig(), LAYOUT, DigestConfig("blake2b", secret)).fingerprints(
+        bodies_of(["ab"])
+    )
+    expected = blake2b(b"a\0\0\0b\0\0\0", digest_size=16, key=secret.bytes).digest()
     assert made.digests[0].tobytes() == expected
+
+
+@settings(max_examples=examples(40))
+@given(
+    texts=batches,
+    keys=st.lists(st.binary(min_size=16, max_size=16), min_size=2, max_size=2, unique=True),
+    method=st.sampled_from(["mmh3", "blake2b"]),
+)
+@example(MIXED, [b"1" * 16, b"2" * 16], "mmh3")
+def test_a_secret_changes_every_digest_and_nothing_else(
+    texts: list[str], keys: list[bytes], method: Literal["mmh3", "blake2b"]
+) -> None:
+    """Near fingerprints are the same for everybody."""
+    bodies = bodies_of(texts)
+    public, *keyed = (
+        Fingerprinter(FeatureConfig(), LAYOUT, DigestConfig(method, secret)).fingerprints(bodies)
+        for secret in (NO_SECRET, *map(Secret.of_key, keys))
+    )
+    for made in keyed:
+        for column in fields(made):
+            if column.name != "digests":
+                assert np.array_equal(getattr(made, column.name), getattr(public, column.name)), column.name
+    for one, other in combinations((public, *keyed), 2):
+        assert not (one.digests == other.digests).any()
+
+
+@pytest.mark.usefixtures("dictionary_read_once")
+@pytest.mark.parametrize(
+    ("features", "signature"),
+    [
+        (FeatureConfig("keywords"), None),
+        (FeatureConfig("shingles", weights="none"), SignatureConfig("top_features", 3, joined=False)),
+        (FeatureConfig(), SignatureConfig("sentences", 2)),
+        (FeatureConfig(), SignatureConfig("segments", 4, joined=False)),
+        (FeatureConfig(idf=(("天", 2.0),)), SignatureConfig("imatch", 1)),
+    ],
+)
+def test_keywords_and_signatures_are_the_same_for_everybody(
+    features: FeatureConfig, signature: SignatureConfig | None
+) -> None:
+    texts = ["今天天气很好。我们一起出去玩吧！明天也是这样的好天气", "Stay home today. The ferry is late."]
+    public, keyed = (
+        Scheme(SchemeConfig(features=features, signature=signature, digest=DigestConfig(secret=secret))).read(
+            texts
+        )[1]
+        for secret in (NO_SECRET, SECRET)
+    )
+    assert public.simhashes.any()
+    assert public.part_hashes.any() == (signature is not None)
+    for column in fields(public):
+        equal = getattr(public, column.name) == getattr(keyed, column.name)
+        assert equal.all() if column.name != "digests" else not equal.any(), column.name
 
 
 def test_given_keys_replace_the_text_in_the_digest_and_nowhere_else() -> None:
@@ -118,7 +176,7 @@ def test_given_keys_replace_the_text_in_the_digest_and_nowhere_else() -> None:
     keys = [b"", b"7", b"\xff" * 100, b"7", b"8", b"9"]
     made = MAKER.fingerprints(bodies, keys)
     plain = MAKER.fingerprints(bodies)
-    assert [d.tobytes() for d in made.digests] == [mmh3.mmh3_x64_128_digest(key, SEED) for key in keys]
+    assert [d.tobytes() for d in made.digests] == [mmh3.mmh3_x64_128_digest(key) for key in keys]
     assert np.array_equal(made.simhashes, plain.simhashes)
     assert np.array_equal(made.band_keys, plain.band_keys)
 
@@ -129,17 +187,17 @@ def test_given_keys_replace_the_text_in_the_digest_and_nowhere_else() -> None:
 @example(texts=["", ""])
 @example(texts=["x" * size for size in range(120)])
 def test_the_digest_of_a_raw_text_is_mmh3_of_its_key(texts: list[str]) -> None:
-    made = digests(DigestConfig(seed=SEED), Bodies.blank(len(texts)), texts)
-    assert [each.tobytes() for each in made] == [
-        mmh3.mmh3_x64_128_digest(text_key(text), SEED) for text in texts
-    ]
+    made = digests(DigestConfig(), Bodies.blank(len(texts)), texts)
+    assert [each.tobytes() for each in made] == [mmh3.mmh3_x64_128_digest(text_key(text)) for text in texts]
 
 
-def test_a_raw_text_and_its_key_have_one_digest_by_either_method() -> None:
+@pytest.mark.parametrize("method", ["mmh3", "blake2b"])
+@pytest.mark.parametrize("secret", [NO_SECRET, SECRET])
+def test_a_raw_text_and_its_key_have_one_digest(method: Literal["mmh3", "blake2b"], secret: Secret) -> None:
+    config = DigestConfig(method, secret)
     keys = [text_key(text) for text in MIXED]
-    for config in (DigestConfig(seed=SEED), DigestConfig("blake2b", SEED)):
-        of_texts, of_keys = (digests(config, Bodies.blank(len(MIXED)), given) for given in (MIXED, keys))
-        assert np.array_equal(of_texts, of_keys)
+    of_texts, of_keys = (digests(config, Bodies.blank(len(MIXED)), given) for given in (MIXED, keys))
+    assert np.array_equal(of_texts, of_keys)
 
 
 def test_one_key_too_few_is_refused() -> None:
@@ -192,9 +250,9 @@ def test_a_body_of_a_million_characters_beside_short_ones() -> None:
 )
 def test_other_layouts_equal_the_plain_loop(layout: BandLayout) -> None:
     text = "今天天气很好我们一起出去玩吧明天也是这样的好天气"
-    made = Fingerprinter(FeatureConfig(), layout, DigestConfig(seed=SEED)).fingerprints(bodies_of([text]))
+    made = Fingerprinter(FeatureConfig(), layout, DigestConfig()).fingerprints(bodies_of([text]))
     sums = plain_sums(list(text))
-    assert made.band_keys[0].tolist() == twin.band_keys(text, SEED, layout.bands, layout.rows)
+    assert made.band_keys[0].tolist() == twin.band_keys(text, layout.bands, layout.rows)
     assert made.weak_bits[0].tolist() == twin.weak_bits(sums, layout.tables, layout.key_bits, layout.weak)
 
 
@@ -214,9 +272,9 @@ def test_other_layouts_equal_the_plain_loop(layout: BandLayout) -> None:
 )
 def test_grams_by_script_equal_the_plain_loop(text: str) -> None:
     layout = BandLayout(bands=36, rows=3, grams="by_script")
-    made = Fingerprinter(FeatureConfig(), layout, DigestConfig(seed=SEED)).fingerprints(bodies_of([text]))
-    assert made.band_keys[0].tolist() == twin.band_keys(text, SEED, 36, 3, by_script=True)
-    assert made.signatures[0] == twin.signature(text, SEED, by_script=True)
+    made = Fingerprinter(FeatureConfig(), layout, DigestConfig()).fingerprints(bodies_of([text]))
+    assert made.band_keys[0].tolist() == twin.band_keys(text, 36, 3, by_script=True)
+    assert made.signatures[0] == twin.signature(text, by_script=True)
 
 
 @pytest.mark.parametrize(
@@ -235,9 +293,6 @@ def test_a_layout_that_does_not_fit_is_refused_by_name(layout: BandLayout, what:
         Fingerprinter(FeatureConfig(), layout, DigestConfig())
 
 
-@pytest.mark.parametrize(
-    ("method", "seed"), [("md5", 0), ("mmh3", 2**32), ("mmh3", -1), ("blake2b", 2**64), ("blake2b", -1)]
-)
-def test_a_digest_that_does_not_exist_is_refused(method: str, seed: int) -> None:
-    with pytest.raises(UsageError, match="digest"):
-        DigestConfig(method, seed)  # type: ignore[arg-type]
+def test_a_digest_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"digest\.method is 'md5'"):
+        DigestConfig("md5")  # type: ignore[arg-type]

@@ -19,14 +19,13 @@ from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import runs_as_text
 
-SEED = 7
 LAYOUT = BandLayout(bands=0, tables=4, key_bits=20, weak=2)
 IDF = (("天", 0.5), ("天气", 2.25), ("good day", 3.0), ("day", 1.0), ("气好ab", 4.0), ("三个字", 9.0))
 few = st.text(alphabet="天气好ab的 ", max_size=60).map(lambda text: text + "天气 good day 好")
 
 
 def simhash_of(config: FeatureConfig, bodies: Bodies) -> list[tuple[int, ...] | None]:
-    made = Fingerprinter(config, LAYOUT, DigestConfig(seed=SEED)).fingerprints(bodies)
+    made = Fingerprinter(config, LAYOUT, DigestConfig()).fingerprints(bodies)
     return [
         tuple(made.simhashes[row].tolist()) if made.has_simhash[row] else None for row in range(len(made))
     ]
@@ -65,14 +64,14 @@ def plain_features(config: FeatureConfig, bodies: Bodies, row: int) -> list[tupl
     weights = plain_weights(config, bodies.text(row), marks)
     if len(weights) < config.min_features:
         return []
-    return [(twin.run_hash(feature, SEED), weight) for feature, weight in weights.items()]
+    return [(twin.run_hash(feature), weight) for feature, weight in weights.items()]
 
 
 def plain_simhash(config: FeatureConfig, bodies: Bodies, row: int) -> tuple[int, int] | None:
     hashed = dict(plain_features(config, bodies, row))
     if not hashed:
         return None
-    return twin.simhash(twin.simhash_sums(hashed, SEED))
+    return twin.simhash(twin.simhash_sums(hashed))
 
 
 @pytest.mark.parametrize("weights", ["none", "tf", "tfidf", "position"])
@@ -96,7 +95,7 @@ def test_every_feature_and_weight_equals_the_plain_loop(
         config = FeatureConfig(features, unit, width, min_features=min_features, weights=weights, idf=IDF)  # type: ignore[arg-type]
         bodies = bodies_of(texts)
         assert simhash_of(config, bodies) == [plain_simhash(config, bodies, row) for row in range(len(texts))]
-        packed = Fingerprinter(config, LAYOUT, DigestConfig(seed=SEED)).packed_features(bodies)
+        packed = Fingerprinter(config, LAYOUT, DigestConfig()).packed_features(bodies)
         for row in range(len(texts)):
             part = slice(packed.starts[row], packed.starts[row + 1])
             weighted = list(zip(packed.features[part].tolist(), packed.weights[part].tolist(), strict=True))

@@ -39,7 +39,7 @@ NEWS = [
 
 
 def keywords(config: FeatureConfig, text: str) -> dict[str, int]:
-    return Keywords(config, 1).keywords(bodies_of([text]), 0)
+    return Keywords(config).keywords(bodies_of([text]), 0)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # of jieba.analyse, which we do not use
@@ -73,7 +73,7 @@ def test_own_dictionary_stop_words_and_folding() -> None:
 
 def test_too_few_keywords_give_no_fingerprint() -> None:
     config = FeatureConfig("keywords", min_features=3, weights="tfidf")
-    made = Fingerprinter(config, BandLayout(), DigestConfig(seed=3)).fingerprints(
+    made = Fingerprinter(config, BandLayout(), DigestConfig()).fingerprints(
         bodies_of([NEWS[0], "的的的的的的的的的的", "短文", "", "武汉加油武汉加油武汉加油"])
     )
     assert made.has_simhash.tolist() == [True, False, False, False, False]
@@ -83,7 +83,7 @@ def test_too_few_keywords_give_no_fingerprint() -> None:
 
 def test_a_long_run_of_rare_characters_is_cut_in_linear_time() -> None:
     rare = "".join(chr(0x3400 + i * 7 % 6000) for i in range(30_000))
-    words = Keywords(FeatureConfig("keywords"), 1).keywords(bodies_of([rare]), 0)
+    words = Keywords(FeatureConfig("keywords")).keywords(bodies_of([rare]), 0)
     assert len(words) <= 10
 
 
@@ -113,7 +113,7 @@ def test_flags_of_own_words_survive_another_dictionary_in_between() -> None:
 
 def test_keyword_simhash_ignores_what_is_no_keyword() -> None:
     config = FeatureConfig("keywords", parts_of_speech=("n", "ns", "nr"), weights="tf")
-    maker = Fingerprinter(config, BandLayout(), DigestConfig(seed=3))
+    maker = Fingerprinter(config, BandLayout(), DigestConfig())
     made = maker.fingerprints(bodies_of(["武汉的医院和护士和病人", "武汉的医院与护士与病人"]))
     assert np.array_equal(made.simhashes[0], made.simhashes[1])
     assert made.has_simhash.all()

@@ -29,16 +29,54 @@ def mix32(x: int) -> int:
     return x ^ x >> 16
 
 
-def draw(seed: int, purpose: int, count: int) -> list[int]:
+def siphash_128(content: bytes, key: bytes) -> bytes:
+    """SipHash-2-4 with 16 bytes of output, as the paper and the reference code say it."""
+    k0, k1 = int.from_bytes(key[:8], "little"), int.from_bytes(key[8:], "little")
+    v = [
+        k0 ^ int.from_bytes(b"somepseu", "big"),
+        k1 ^ int.from_bytes(b"dorandom", "big") ^ 0xEE,
+        k0 ^ int.from_bytes(b"lygenera", "big"),
+        k1 ^ int.from_bytes(b"tedbytes", "big"),
+    ]
+
+    def rotate(at: int, by: int) -> None:
+        v[at] = (v[at] << by | v[at] >> 64 - by) & MASK64
+
+    def rounds(count: int) -> None:
+        for _ in range(count):
+            for a, b, left, half, c, d, right in ((0, 1, 13, 32, 2, 3, 16), (2, 1, 17, 32, 0, 3, 21)):
+                for one, other, by in ((a, b, left), (c, d, right)):
+                    v[one] = (v[one] + v[other]) & MASK64
+                    rotate(other, by)
+                    v[other] ^= v[one]
+                rotate(a, half)
+
+    padded = content + bytes(-(len(content) + 1) % 8) + bytes([len(content) % 256])
+    for start in range(0, len(padded), 8):
+        word = int.from_bytes(padded[start : start + 8], "little")
+        v[3] ^= word
+        rounds(2)
+        v[0] ^= word
+    v[2] ^= 0xEE
+    rounds(4)
+    first = v[0] ^ v[1] ^ v[2] ^ v[3]
+    v[1] ^= 0xDD
+    rounds(4)
+    return first.to_bytes(8, "little") + (v[0] ^ v[1] ^ v[2] ^ v[3]).to_bytes(8, "little")
+
+
+def draw(purpose: int, count: int) -> list[int]:
+    """The numbers of a purpose, which are the same for everybody."""
+
     def splitmix(x: int) -> int:
         return mix64((x + GOLDEN) & MASK64)
 
-    state = splitmix(splitmix(seed) ^ purpose)
+    state = splitmix(splitmix(0) ^ purpose)
     return [splitmix((state + GOLDEN * i) & MASK64) for i in range(1, count + 1)]
 
 
-def family(seed: int, purpose: int, count: int) -> tuple[int, list[tuple[int, int]]]:
-    first, *rest = draw(seed, purpose, count + 1)
+def family(purpose: int, count: int) -> tuple[int, list[tuple[int, int]]]:
+    first, *rest = draw(purpose, count + 1)
     return first, [(number >> 32 | 1, number & MASK32) for number in rest]
 
 
@@ -50,8 +88,8 @@ def minhash(grams: set[int], coefficients: list[tuple[int, int]]) -> list[int]:
     return [min(((a * gram + b) & MASK32 for gram in grams), default=MASK32) for a, b in coefficients]
 
 
-def band_values(text: str, seed: int, count: int, by_script: bool = False, fours_from: int = 32) -> list[int]:
-    gram_seed, coefficients = family(seed, 0, count)
+def band_values(text: str, count: int, by_script: bool = False, fours_from: int = 32) -> list[int]:
+    gram_seed, coefficients = family(0, count)
     points = [ord(c) for c in text]
     alone = [c for c in points if not by_script or is_unspaced(chr(c))]
     grams = {pair_hash(MASK32, c, gram_seed) >> 32 for c in alone}
@@ -76,9 +114,9 @@ def band_values(text: str, seed: int, count: int, by_script: bool = False, fours
     return values
 
 
-def band_keys(text: str, seed: int, bands: int, rows: int, by_script: bool = False) -> list[int]:
+def band_keys(text: str, bands: int, rows: int, by_script: bool = False) -> list[int]:
     fours_from = max(32, (bands - min(2 * bands // 5, 11)) * rows)
-    values = band_values(text, seed, bands * rows, by_script, fours_from)
+    values = band_values(text, bands * rows, by_script, fours_from)
     keys = []
     for band in range(bands):
         key = band
@@ -88,11 +126,11 @@ def band_keys(text: str, seed: int, bands: int, rows: int, by_script: bool = Fal
     return keys
 
 
-def signature(text: str, seed: int, by_script: bool = False) -> int:
+def signature(text: str, by_script: bool = False) -> int:
     if len(text) < 20:
         counts = Counter((ord(c) * 0x85EBCA77 & MASK32) >> 27 for c in text)
         return sum((counts[b] % 2) << b for b in range(32))
-    return sum((mix32(value) & 1) << b for b, value in enumerate(band_values(text, seed, 32, by_script)))
+    return sum((mix32(value) & 1) << b for b, value in enumerate(band_values(text, 32, by_script)))
 
 
 def bag(text: str) -> list[int]:
@@ -100,8 +138,8 @@ def bag(text: str) -> list[int]:
     return [min(counts[2 * b], 15) + 16 * min(counts[2 * b + 1], 15) for b in range(32)]
 
 
-def sketch(text: str, seed: int) -> list[int]:
-    gram_seed, coefficients = family(seed, 1, 64)
+def sketch(text: str) -> list[int]:
+    gram_seed, coefficients = family(1, 64)
     grams = set()
     for i in range(len(text) - 3):
         a, b, c, d = (ord(char) for char in text[i : i + 4])
@@ -138,8 +176,8 @@ def polynomial(numbers: list[int]) -> int:
     return value
 
 
-def run_hash(words: tuple[str, ...], seed: int) -> int:
-    token_seed = draw(seed, 2, 3)[0]
+def run_hash(words: tuple[str, ...]) -> int:
+    token_seed = draw(2, 3)[0]
     return polynomial([mix64((polynomial([ord(c) for c in word]) + token_seed) & MASK64) for word in words])
 
 
@@ -153,10 +191,10 @@ def runs(words: list[str], widths: list[int]) -> list[tuple[tuple[str, ...], int
     return found
 
 
-def simhash_sums(weights: dict[int, int], seed: int) -> list[int]:
+def simhash_sums(weights: dict[int, int]) -> list[int]:
     sums = [0] * 128
     for feature, weight in weights.items():
-        for lane, lane_seed in enumerate(draw(seed, 2, 3)[1:]):
+        for lane, lane_seed in enumerate(draw(2, 3)[1:]):
             hashed = mix64((feature + lane_seed) & MASK64)
             for b in range(64):
                 sums[64 * lane + b] += weight if hashed >> b & 1 else -weight

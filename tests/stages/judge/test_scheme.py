@@ -17,12 +17,14 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest_config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
+from twinsieve.stages.fingerprint.secret import Secret
 from twinsieve.stages.judge import scheme as scheme_module
 from twinsieve.stages.judge.scheme import FieldLines, Scheme, SchemeConfig, SignatureConfig
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 from twinsieve.stages.window.chunk import probes_of
 
+SECRET = Secret.of_seed(5)
 BASE = SchemeConfig(fields=FieldLines(2, (0, 1)), signature=SignatureConfig("sentences", 3))
 CHANGES: dict[str, list[tuple[str, object]]] = {
     "text": [("profile", "plain"), ("body_rule", "letters"), ("drop", ("广告",)), ("compare", ("links",))],
@@ -48,7 +50,7 @@ CHANGES: dict[str, list[tuple[str, object]]] = {
         ("simhash_from", 32),
         ("grams", "chars"),
     ],
-    "digest": [("method", "blake2b"), ("seed", 1)],
+    "digest": [("method", "blake2b"), ("secret", Secret.of_seed(1)), ("secret", Secret.of_seed(2))],
     "fields": [("count", 3), ("compared", (1, 0))],
     "signature": [
         ("kind", "segments"),
@@ -142,8 +144,16 @@ def test_id_is_short_hex_and_the_same_in_another_process(root: Path) -> None:
     assert there.stdout.strip() == here
 
 
+def test_whoever_knows_the_name_of_a_secret_knows_the_id() -> None:
+    assert id_of(changed("digest", "secret", Secret.named(SECRET.name))) == id_of(
+        changed("digest", "secret", SECRET)
+    )
+
+
 def test_read_is_normaliser_then_fingerprinter() -> None:
-    config = SchemeConfig(TextConfig("plain"), FeatureConfig(), BandLayout(bands=4), DigestConfig(seed=5))
+    config = SchemeConfig(
+        TextConfig("plain"), FeatureConfig(), BandLayout(bands=4), DigestConfig(secret=SECRET)
+    )
     texts = ["今天天气很好，我们出去玩吧 https://example.org/1", "👍", ""]
     bodies, made = Scheme(config).read(texts)
     expected_bodies = Normalizer(config.text).bodies(texts)

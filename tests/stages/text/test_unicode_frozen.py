@@ -20,7 +20,7 @@ from twinsieve.stages.text.code_point_tables import DIGIT, LETTER, SPACE, tables
 from twinsieve.stages.text.compatibility import case_folded, nfkc, nfkc_texts, pack
 from twinsieve.stages.text.unicode import UNICODE_VERSION, database
 
-SCHEME_ID = "fd19e4abe1af04c4"
+SCHEME_ID = "26986175354e23d9"
 CHECKSUM = "882223127f1fbcfd7a4947e9c37b5a55"
 
 HERE = [
