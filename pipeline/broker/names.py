@@ -45,6 +45,12 @@ class Names:
         return f"{self.app}.answers"
 
     @property
+    def key(self) -> str:
+        """The topic of the key that digests, scopes and ids of this app are made with; also the transactional
+        id under which it is drawn."""
+        return f"{self.app}.key"
+
+    @property
     def index_transactions(self) -> str:
         """Transactional id of the index: one for the whole app, so that a new index fences the old one."""
         return f"{self.app}.index"

@@ -196,10 +196,10 @@ def command(
         console.print("for what they cost on Kafka add --rate N, in messages a second")
     for line in unlike_profile(settings, tree.values):
         click.echo(printable(line))
-    if not settings.digest.seed:
+    if not settings.digest.seed and settings.digest.seed_file is None:
         console.print(
-            "digest.seed is 0, the default for files: whoever knows it can forge equal digests.\n"
-            "Where strangers post, set TWINSIEVE_DIGEST__SEED or digest.seed_file."
+            "On files digests, ids and scopes are public without a seed: whoever writes the input can choose "
+            "which messages are equal.\nWhere strangers post, set TWINSIEVE_DIGEST__SEED or digest.seed_file."
         )
     for key, problem in refused_on_kafka(settings):
         click.echo(f"refused on Kafka: {key} {problem}")

@@ -24,12 +24,19 @@ class Grant:
 
 
 _OPERATIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "worker": {"inputs": ("Read",), "outputs": ("Write",), "fingerprints": ("Write",), "verdicts": ("Read",)},
+    "worker": {
+        "inputs": ("Read",),
+        "outputs": ("Write",),
+        "fingerprints": ("Write",),
+        "verdicts": ("Read",),
+        "key": ("Read", "Write"),
+    },
     "index": {
         "fingerprints": ("Read",),
         "decisions": ("Read", "Write"),
         "verdicts": ("Write",),
         "answers": ("Read",),
+        "key": ("Read", "Write"),
     },
     "shard": {"fingerprints": ("Read",), "answers": ("Read", "Write")},
 }
@@ -65,7 +72,9 @@ def grants(
     if does_all and settings.output.dead_letter is not None and not dry_run:
         # `redrive` reads them.
         rights.append(Grant("topic", settings.output.dead_letter, ("Read",)))
-    kinds = {getattr(names, kind): kind for kind in ("fingerprints", "decisions", "verdicts", "answers")}
+    kinds = {
+        getattr(names, kind): kind for kind in ("fingerprints", "decisions", "verdicts", "answers", "key")
+    }
     rights += [topic(need.name, kinds[need.name], *creates) for need in plan.internal]
     if "index" in roles and trims_log(settings):
         rights += [Grant("topic", name, ("Delete",)) for name in (names.fingerprints, names.decisions)]
@@ -74,6 +83,8 @@ def grants(
         rights.append(Grant("transactional-id", names.prefix, ("Write", "Describe"), prefix=True))
         return rights
     rights.append(Grant("group", names.prefix, ("Describe",), prefix=True))
+    if settings.has_own_key and {"worker", "index"} & set(roles):
+        rights.append(Grant("transactional-id", names.key, ("Write", "Describe")))
     if "worker" in roles:
         rights.append(Grant("group", names.workers, ("Read",), prefix=True))
         own = names.worker_transactions("worker", "")

@@ -8,6 +8,7 @@ from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.index.ends import NOT_ALONE, Alone
+from twinsieve.pipeline.operate.app_key import recorded_name, recorded_secret
 from twinsieve.pipeline.operate.input_lag import member_name
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
@@ -19,7 +20,8 @@ from twinsieve.stages.judge.near_rules import NearRules
 class ShardsStatus:
     """The shards of an app.
 
-    group: name of the group of shards with the settings and rules of this file
+    group: name of the group of shards with the settings and rules of this file; empty if no index has
+        recorded the name of the app's key yet, which is a part of it
     members: names of its members; others: by group with other settings or rules, the names of its members
     has_topic: whether the topic of answers exists, and this user may describe it
     alone: in which segments the index that judges looks up itself, and for whom, when it committed last
@@ -37,13 +39,15 @@ def shards_of(settings: Settings, admin: Admin) -> ShardsStatus | None:
     if settings.near.answers != "shards":
         return None
     names = Names(settings.app)
-    scheme = judging_scheme_of(settings)
-    own = names.shards(asked_of(NearRules(sieve_config(settings, scheme.scheme_id)).question()))
+    own = ""
+    if not settings.has_own_key or recorded_name(settings.app, admin):
+        scheme = judging_scheme_of(settings, recorded_secret(settings, admin))
+        own = names.shards(asked_of(NearRules(sieve_config(settings, scheme.scheme_id)).question()))
     members = {
         group: sorted(member_name(key, each) for key, each in admin.members(group).items())
-        for group in sorted({own, *admin.groups(names.shard_groups)})
+        for group in sorted({own, *admin.groups(names.shard_groups)} - {""})
     }
-    found = members.pop(own)
+    found = members.pop(own, [])
     try:
         has_topic = admin.topics([names.answers])[names.answers] is not None
     except BrokerError as error:

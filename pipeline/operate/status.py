@@ -19,6 +19,7 @@ from twinsieve.pipeline.broker.records import (
     UnreadableError,
 )
 from twinsieve.pipeline.index.ends import recorded_alone, recorded_pause
+from twinsieve.pipeline.operate.app_key import recorded_name_in
 from twinsieve.pipeline.operate.foreign_members import described, foreign_members
 from twinsieve.pipeline.operate.input_lag import input_lags, member_name, owners
 from twinsieve.pipeline.operate.shard_members import ShardsStatus, shards_of
@@ -72,6 +73,8 @@ class Status:
     decided_ms: timestamp of the newest decision, ms since 1970; None if there is none
     foreign: members of the app's groups that are not twinsieve, a line each
     shards: the shards; None if the settings use none
+    key: name of the key with which the app has judged, which tells nothing about it; None if none is on
+        record
     paused_ms: since when a full disk lets the one that judges judge nothing, ms since 1970; None if it judges
     """
 
@@ -85,6 +88,7 @@ class Status:
     foreign: list[str]
     shards: ShardsStatus | None = None
     paused_ms: int | None = None
+    key: str | None = None
 
     @property
     def waiting(self) -> int:
@@ -195,6 +199,7 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
         ],
         shards,
         recorded_pause(judged) if judge is not None else None,
+        recorded_name_in(judged) or None,
     )
 
 

@@ -165,7 +165,8 @@ def _internal(settings: Settings, need: Need, info: TopicInfo) -> Iterator[tuple
         yield Severity.WARNS, _other_number(need, info)
     if info.settings.get(_STAMPED_BY) == "CreateTime":
         yield Severity.WARNS, _not_stamped(settings, info)
-    yield from _kept(settings, need, info)
+    if need.cleanup == "delete":
+        yield from _kept(settings, need, info)
 
 
 def _other_number(need: Need, info: TopicInfo) -> str:
@@ -196,9 +197,9 @@ def _shape(need: Need, info: TopicInfo) -> Iterator[str]:
             f"has {info.partitions} partitions, must have {need.partitions} (all messages need one common "
             "order); recreate it before the first start, or use another app name"
         )
-    policy = info.settings.get("cleanup.policy", "delete")
-    if policy != "delete":
-        yield f"cleanup.policy is {policy}, which drops what is still needed; set it to delete"
+    policy = info.settings.get("cleanup.policy", need.cleanup)
+    if policy != need.cleanup:
+        yield f"cleanup.policy is {policy}, which drops what is still needed; set it to {need.cleanup}"
     largest = info.message_bytes
     if largest < need.max_bytes:
         yield (
@@ -247,7 +248,7 @@ def endless(settings: Settings) -> list[TopicFinding]:
 
 def _endless(settings: Settings, need: Need) -> Iterator[tuple[Severity, str]]:
     # Log and decisions do not grow forever if the index deletes the parts that its snapshots cover.
-    if need.retention_ms is None and not trims_log(settings):
+    if need.cleanup == "delete" and need.retention_ms is None and not trims_log(settings):
         yield (
             Severity.COSTS,
             "messages are kept forever, because a window has no age and a restore reads everything; set "

@@ -23,6 +23,8 @@ _FOUND_KEPT_MS = 3_600_000
 _FOUND_SEGMENT_BYTES = 64 << 20
 """A broker deletes whole segments of a topic, and never the newest one. With the usual 1 GiB, answers of much
 more than an hour would lie there."""
+KEY_BYTES = 4 << 10
+"""The most bytes of the record of an app's key, with its batch."""
 FRAME_BYTES = 64 << 10
 """The most bytes that headers, the record batch and the block's own frame add to the payload of a block."""
 
@@ -40,6 +42,7 @@ class Need:
         its messages have one common order, so that it must have exactly this number of partitions
     segment_bytes: size of the files of the topic on a broker; None: as the broker sets it
     is_cache: whether the app goes on without the topic
+    cleanup: `cleanup.policy`
     """
 
     name: str
@@ -52,6 +55,7 @@ class Need:
     refilled: str = ""
     segment_bytes: int | None = None
     is_cache: bool = False
+    cleanup: str = "delete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,8 @@ def plan_of(settings: Settings, *, emits: bool = True) -> Plan:
                 is_cache=True,
             )
         )
+    if settings.has_own_key:
+        internal.append(Need(names.key, 1, None, None, KEY_BYTES, "", "", cleanup="compact"))
     return Plan(
         tuple(settings.input.topics),
         tuple(name for name in outputs if name is not None),
@@ -173,7 +179,7 @@ def internal_topic(settings: Settings, need: Need) -> NewTopic:
         need.partitions,
         settings.topics.replication,
         {
-            "cleanup.policy": "delete",
+            "cleanup.policy": need.cleanup,
             "retention.ms": str(-1 if need.kept_ms is None else need.kept_ms),
             "retention.bytes": "-1",
             "max.message.bytes": str(max(need.max_bytes, DEFAULT_MESSAGE_BYTES)),

@@ -66,6 +66,7 @@ from twinsieve.pipeline.worker.record_reader import RecordReader
 from twinsieve.pipeline.worker.worker import WhoHad, Worker, no_one
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError, is_address
+from twinsieve.stages.fingerprint.secret import Secret
 from twinsieve.stages.judge.batch_sieve import BatchSieve, most_bytes, state_parameters
 from twinsieve.stages.judge.frozen import SavedParts
 from twinsieve.stages.judge.scheme import Scheme
@@ -189,7 +190,12 @@ class Builder:
         settings, source = self.settings, self.settings.input
         config = self.worker_config()
         now_s = self.clock.monotonic_s
-        messages = MessageReader(settings, passes_null=settings.passes_null_text(on_files=False), now_s=now_s)
+        messages = MessageReader(
+            settings,
+            passes_null=settings.passes_null_text(on_files=False),
+            now_s=now_s,
+            secret=self.scheme.config.digest.secret,
+        )
         reader = RecordReader(
             messages,
             self.scheme,
@@ -386,10 +392,13 @@ def judged_under(settings: Settings, scheme: Scheme) -> JudgedUnder:
     return JudgedUnder(reading_digest(settings.input), wire, fixed, common_settings(settings))
 
 
-def make_scheme(settings: Settings) -> Scheme:
-    """The fingerprint scheme of these settings. raises: ConfigError; UsageError, also for a bad field name"""
+def make_scheme(settings: Settings, secret: Secret | None = None) -> Scheme:
+    """The fingerprint scheme of these settings. raises: ConfigError; UsageError, also for a bad field name
+
+    secret: of digests; None: that of the settings, if they have one
+    """
     MessageReader(settings)
-    return judging_scheme_of(settings)
+    return judging_scheme_of(settings, secret)
 
 
 def new_session() -> int:

@@ -9,8 +9,8 @@ from contextlib import closing
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.index.ends import recorded_under
+from twinsieve.pipeline.operate.committed_index import committed_by_index
 from twinsieve.pipeline.service.build import Builder
-from twinsieve.pipeline.service.start_checks import committed_by_index
 from twinsieve.pipeline.settings.common import common_settings, differing_keys
 
 _log = logging.getLogger("twinsieve")

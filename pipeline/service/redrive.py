@@ -25,19 +25,20 @@ from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition
 from twinsieve.pipeline.broker.redriven import RedrivenTopic, input_id
 from twinsieve.pipeline.operate.dead_letters import LetterTopic, letter_topic, redrive_marks, survey
-from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
+from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.ending_loop import EndingLoop, offsets_left, reading
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.redriven_broker import redriven_broker
 from twinsieve.pipeline.service.run import SystemClock, drive, log_compiling, process
 from twinsieve.pipeline.service.seed_order import ordered_broker
-from twinsieve.pipeline.service.start_checks import check_topics, until_answered
+from twinsieve.pipeline.service.start_checks import check_app, until_answered
 from twinsieve.pipeline.service.warm_up import warm_up
 from twinsieve.pipeline.service.watchdog import Watchdog
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.stages.contract import Kind
+from twinsieve.stages.judge.scheme import Scheme
 
 _log = logging.getLogger("twinsieve")
 
@@ -110,13 +111,12 @@ def run_redrive(
     """
     clock = clock or SystemClock()
     stop = stop or threading.Event()
-    scheme = make_scheme(settings)
 
-    def look() -> tuple[LetterTopic, list[DeadLetterReason]]:
-        check_topics(
+    def look() -> tuple[LetterTopic, list[DeadLetterReason], Scheme]:
+        scheme = check_app(
             settings,
-            connect(settings),
-            under=judged_under(settings, scheme),
+            partial(connect, settings),
+            clock,
             auto_create=settings.topics.auto_create,
             command="redrive",
         )
@@ -125,7 +125,7 @@ def run_redrive(
             reasons = [reason] if reason is not None else _reasons(settings, broker, clock, topic)
             if since_ms is None:
                 _warn_of_deleted(settings.app, broker, topic, reasons)
-            return topic, reasons
+            return topic, reasons, scheme
 
     def begin(topic: LetterTopic, reasons: Sequence[DeadLetterReason]) -> list[Pass]:
         with closing(connect(settings)) as broker:
@@ -133,14 +133,12 @@ def run_redrive(
 
     # Looking reads the whole topic, so it is not repeated while another redrive keeps this one waiting.
     found = until_answered(look, clock, stop, command="redrive")
-    passes = (
-        until_answered(partial(begin, *found), clock, stop, command="redrive") if found is not None else None
-    )
-    if not passes:
+    passes = until_answered(partial(begin, *found[:2]), clock, stop, command="redrive") if found else None
+    if found is None or not passes:
         return RedriveResult(finished=passes is not None)
     metrics = Metrics(clock)
     with process(settings, member) as (slot, background), closing(connect(settings)) as broker:
-        builder = Builder(settings, scheme, clock, connect, slot, emit=True, background=background)
+        builder = Builder(settings, found[2], clock, connect, slot, emit=True, background=background)
         index = IndexLoop(builder, clock, metrics)
         planned = [(each, _builder(builder, each)) for each in passes]
         worker = RedriveLoop(planned, clock, metrics, broker.admin(), stop, index=index)

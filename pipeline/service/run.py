@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.saved.segment_files import make_scratch
-from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
+from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.input_watch import watching_input
@@ -32,7 +33,7 @@ from twinsieve.pipeline.service.metrics import Metrics, ProcessPhase
 from twinsieve.pipeline.service.roles import BOTH, check_roles, roles_of
 from twinsieve.pipeline.service.shard_loop import ShardLoop
 from twinsieve.pipeline.service.slots import slot_of
-from twinsieve.pipeline.service.start_checks import Command, check_topics, until_answered
+from twinsieve.pipeline.service.start_checks import Command, check_app, until_answered
 from twinsieve.pipeline.service.stop_limits import END_S, SNAPSHOT_S, hand_over_s
 from twinsieve.pipeline.service.text_check import require_texts
 from twinsieve.pipeline.service.warm_up import ABOUT, warm_up
@@ -42,6 +43,7 @@ from twinsieve.pipeline.settings.checks import shadow, unshared_state
 from twinsieve.pipeline.settings.common import common_settings, settings_id
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_config
+from twinsieve.stages.judge.scheme import Scheme
 
 _log = logging.getLogger("twinsieve")
 _START_S = 2.0
@@ -188,24 +190,25 @@ def run_service(
         _log.info("run: connecting to broker %s", settings.kafka.bootstrap)
         foreign = ForeignMembers(settings.app, metrics.set_foreign_members)
         status.foreign = foreign
-        scheme = make_scheme(settings)
         has_text = threading.Event()
 
-        def check() -> None:
-            check_topics(
+        def check() -> Scheme:
+            scheme = check_app(
                 settings,
-                connect(settings),
-                under=judged_under(settings, scheme),
+                partial(connect, settings),
+                clock,
                 auto_create=settings.topics.auto_create or dry_run,
                 emits=not dry_run,
                 same_output=not (dry_run or move_output),
+                needs_key=bool(roles & {"worker", "index"}),
             )
             group = Names(settings.app).workers
             if require_texts(settings, connect(settings), clock, group=group, refuses="worker" in roles):
                 has_text.set()
+            return scheme
 
-        until_answered(check, clock, stop, lambda error: status.go(ProcessPhase.WAITING, str(error)))
-        if stop.is_set():
+        scheme = until_answered(check, clock, stop, lambda error: status.go(ProcessPhase.WAITING, str(error)))
+        if scheme is None or stop.is_set():
             return
         # Only now: a start that is refused asks no broker twice.
         stack.enter_context(watched_members(foreign, lambda: connect(settings), clock))

@@ -23,13 +23,13 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition
 from twinsieve.pipeline.saved.segment_files import make_scratch
-from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
+from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.ending_loop import EndingLoop, offsets_left, reading
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock, drive, log_compiling, process
 from twinsieve.pipeline.service.seed_order import ordered_broker
-from twinsieve.pipeline.service.start_checks import check_topics, until_answered
+from twinsieve.pipeline.service.start_checks import check_app, until_answered
 from twinsieve.pipeline.service.text_check import require_texts
 from twinsieve.pipeline.service.warm_up import warm_up
 from twinsieve.pipeline.service.watchdog import Watchdog
@@ -37,6 +37,7 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.judge.scheme import Scheme
 
 _log = logging.getLogger("twinsieve")
 
@@ -89,15 +90,13 @@ def run_seed(
     make_scratch(settings.state.scratch)
     clock = clock or SystemClock()
     stop = stop or threading.Event()
-    scheme = make_scheme(settings)
-
     seeding = reading(settings, topic)
 
-    def begin() -> dict[Partition, int]:
-        check_topics(
+    def begin() -> tuple[dict[Partition, int], Scheme]:
+        scheme = check_app(
             settings,
-            connect(settings),
-            under=judged_under(settings, scheme),
+            partial(connect, settings),
+            clock,
             auto_create=settings.topics.auto_create,
             command="seed",
         )
@@ -107,11 +106,12 @@ def run_seed(
             require_texts(seeding, connect(settings), clock, group=group, moved=starts)
             if starts:
                 broker.admin().set_group_offsets(group, starts)
-        return ends
+        return ends, scheme
 
-    ends = until_answered(begin, clock, stop, command="seed")
-    if ends is None:
+    begun = until_answered(begin, clock, stop, command="seed")
+    if begun is None:
         return SeedResult()
+    ends, scheme = begun
     metrics = Metrics(clock)
     with process(settings, member) as (slot, background), closing(connect(settings)) as broker:
         builder = Builder(

@@ -22,12 +22,16 @@ from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
-from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition
+from twinsieve.pipeline.broker.records import BrokerError, Committed
 from twinsieve.pipeline.index.ends import JudgedUnder, recorded_output, recorded_under
+from twinsieve.pipeline.operate.app_key import recorded_secret, secret_of
+from twinsieve.pipeline.operate.committed_index import committed_by_index
 from twinsieve.pipeline.operate.topic_checks import Severity, check, create
+from twinsieve.pipeline.service.build import judged_under, make_scheme
 from twinsieve.pipeline.settings.fixed import ADVICE, decode_fixed, differing
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.judge.scheme import Scheme
 
 _log = logging.getLogger("twinsieve")
 _PAUSE_S = 1.0
@@ -91,26 +95,30 @@ def _in_thread(question: Callable[[], _Answer]) -> Future[_Answer]:
     return answer
 
 
-def check_topics(
+def check_app(
     settings: Settings,
-    broker: Broker,
+    connect: Callable[[], Broker],
+    clock: Clock,
     *,
-    under: JudgedUnder,
     auto_create: bool,
     emits: bool = True,
     same_output: bool = True,
+    needs_key: bool = True,
     command: Command = "run",
-) -> None:
-    """Check the topics, then close the connection. Raise problems that would lose messages; log the others.
+) -> Scheme:
+    """Check the topics, read or draw the key, and check the settings against those on record. Raise problems
+    that would lose messages; log the others. Returns the fingerprint scheme with the secret of the app.
 
-    under: what is put on record of these settings (`judged_under`)
+    connect: makes a client, which is closed here
+    needs_key: False if this process makes no digests; then only the name of the secret is known
     auto_create: create missing topics before the checks; emits: False if the process never writes to outputs
     same_output: raise an error if another output is recorded for the app
     command: other than `seed`, warn if a `seed`, which fills the windows of this app, is running
     raises: BrokerError with one line for each finding of severity STOPS; a retryable one if no broker
         answers; StateError if the app is fixed to other settings
     """
-    with closing(broker):
+    make_scheme(settings)  # raises for problems of the settings before a broker is asked
+    with closing(connect()) as broker:
         admin = broker.admin()
         if auto_create:
             for name in create(settings, admin, emits=emits):
@@ -120,7 +128,6 @@ def check_topics(
         committed = committed_by_index(settings.app, admin)
         if same_output:
             refuse_another_output(settings, committed)
-        refuse_other_settings(settings.app, committed, under, admin)
         if command != "seed":
             _warn_beside_seed(settings, admin, command)
     for finding in findings:
@@ -129,6 +136,12 @@ def check_topics(
     stops = [str(finding) for finding in findings if finding.severity is Severity.STOPS]
     if stops:
         raise BrokerError("\n".join(stops), retryable=False)
+    with closing(connect()) as broker:
+        admin = broker.admin()
+        secret = secret_of(settings, connect, clock) if needs_key else recorded_secret(settings, admin)
+        scheme = make_scheme(settings, secret)
+        refuse_other_settings(settings.app, committed, judged_under(settings, scheme), admin)
+    return scheme
 
 
 def _warn_beside_seed(settings: Settings, admin: Admin, command: Command) -> None:
@@ -154,14 +167,6 @@ def _warn_beside_seed(settings: Settings, admin: Admin, command: Command) -> Non
             group,
             settings.app,
         )
-
-
-def committed_by_index(app: str, admin: Admin) -> Committed | None:
-    """The log offset that the index of this app has committed, with what is on record beside it."""
-    names = Names(app)
-    # Do not wait for stable offsets: the previous index may have died during a transaction, which stays open
-    # until the next index takes over.
-    return admin.group_offsets(names.index, stable=False).get(Partition(names.fingerprints, 0))
 
 
 def refuse_another_output(settings: Settings, committed: Committed | None) -> None:

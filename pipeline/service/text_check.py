@@ -18,7 +18,7 @@ from twinsieve.pipeline.broker.ports import Broker, Clock, Reader
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition, Records
 from twinsieve.pipeline.index.ends import recorded_under
 from twinsieve.pipeline.messages.other_field import OtherField
-from twinsieve.pipeline.service.start_checks import committed_by_index
+from twinsieve.pipeline.operate.committed_index import committed_by_index
 from twinsieve.pipeline.settings.fixed import reading_digest
 from twinsieve.pipeline.settings.model import Settings
 

@@ -1,7 +1,8 @@
 """What an app is fixed to by its first decision: the settings of its fingerprint scheme, its scope and its
 exact keys, by name and value, so that a refusal can name those that differ.
 
-The secret seed is not among them. A list of words counts by its content, not by its file name.
+Of a secret only the name is among them (`Secret`). A list of words counts by its content, not by its file
+name.
 """
 
 from __future__ import annotations
@@ -15,12 +16,21 @@ from twinsieve.pipeline.settings.model import DROPS_TAGS, PROFILES, InputSetting
 from twinsieve.pipeline.settings.schema import declared
 from twinsieve.pipeline.settings.show import value_text
 from twinsieve.pipeline.settings.values import duration_text
+from twinsieve.stages.fingerprint.secret import NO_SECRET
 from twinsieve.stages.judge.scheme import SchemeConfig
 
 FixedSettings = Mapping[str, str]
 """Value of a setting by its key, both written as in a file. A key that is missing has the profile's value."""
 
 ADVICE = "set it as it was, or start a new app and seed it (docs/OPERATIONS.md, Change the profile)"
+NEW_APP = (
+    "give `app` and the outputs new names, then run `twinsieve topics create`, `twinsieve seed --topic` with "
+    "the output of this app, and `twinsieve reset --to` the time at which `seed` began (docs/OPERATIONS.md, "
+    "Change the profile)"
+)
+"""How to go on with an app whose records cannot be used."""
+KEY = "digest.key"
+"""Says `own` and the name of the app's key, or `seed`."""
 _LONGEST = 64
 """A longer value is replaced by its digest: Kafka keeps at most 4,096 bytes beside an offset."""
 _OF_FEATURES = (
@@ -42,7 +52,7 @@ _OF_FEATURES = (
 def fixed_settings(settings: Settings, config: SchemeConfig) -> FixedSettings:
     """The profile, and of the other settings that an app is fixed to those that are not the profile's.
 
-    config: `scheme_config(settings)`
+    config: `scheme_config` of these settings and the secret
     """
     values, defaults = _values(settings), _defaults(settings.profile)
     features = config.features
@@ -55,6 +65,8 @@ def fixed_settings(settings: Settings, config: SchemeConfig) -> FixedSettings:
         )
         if content
     }
+    if config.digest.secret != NO_SECRET:
+        values[KEY] = f"own {config.digest.secret.name}" if settings.has_own_key else "seed"
     return {
         key: value for key, value in values.items() if key == "profile" or value != defaults.get(key, "none")
     }

@@ -136,7 +136,7 @@ class Deployment:
 
     def set(self, section: str, **values: object) -> None:
         """Change settings in the file; processes that start from now on have them."""
-        self.settings[section] |= values
+        self.settings[section] = self.settings.get(section, {}) | values
         self.file.write_text(yaml.safe_dump(self.settings))
 
     def _spawn(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:

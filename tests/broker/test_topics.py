@@ -11,11 +11,10 @@ from tests.broker.worlds import World, fresh, make_topic, write
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import BrokerError, Partition
-from twinsieve.pipeline.index.ends import JudgedUnder
 from twinsieve.pipeline.operate.acls import acls, grants
 from twinsieve.pipeline.operate.topic_checks import Severity, check, create
 from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
-from twinsieve.pipeline.service.start_checks import check_topics
+from twinsieve.pipeline.service.start_checks import check_app
 from twinsieve.pipeline.settings.model import Settings
 
 GOOD = {"retention.ms": "-1", "max.message.bytes": "1048588"}
@@ -49,9 +48,9 @@ def test_created_topics_pass_their_own_check(world: World) -> None:
     admin = world.broker().admin()
     admin.create_topic(NewTopic(settings.input.topics[0], 3))
     missing = check(settings, admin)
-    assert len(missing) == 6
+    assert len(missing) == 7
     assert all("twinsieve topics create" in finding.text for finding in missing)
-    assert len(create(settings, admin)) == 6
+    assert len(create(settings, admin)) == 7
     assert check(settings, admin) == []
     assert create(settings, admin) == []
 
@@ -154,7 +153,8 @@ def test_a_warning_about_an_output_does_not_stop_run_whatever_its_name(
 ) -> None:
     settings = settings_for("app", output={"topic": output, "duplicates": "none", "dead_letter": "none"})
     wrong = NewTopic(output, 2, 1, GOOD | {"cleanup.policy": "compact"})
-    check_topics(settings, deployment(settings, {output: wrong}), under=JudgedUnder(), auto_create=False)
+    broker = deployment(settings, {output: wrong})
+    check_app(settings, lambda: broker, ManualClock(), auto_create=False)
     said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert [line.partition(";")[0] for line in said] == [
         f"run: {output}: has 2 partitions, the input 3",
@@ -171,8 +171,9 @@ def test_a_wrong_internal_topic_stops_run_and_the_rest_is_a_warning(
         "app.fingerprints": NewTopic("app.fingerprints", 2, 1, GOOD | {"retention.ms": "756000000"}),
         "app-out": NewTopic("app-out", 2, 1, dict(GOOD)),
     }
+    broker = deployment(settings, wrong)
     with pytest.raises(BrokerError) as refused:
-        check_topics(settings, deployment(settings, wrong), under=JudgedUnder(), auto_create=False)
+        check_app(settings, lambda: broker, ManualClock(), auto_create=False)
     assert str(refused.value).startswith("app.fingerprints: has 2 partitions, must have 1")
     assert "app-out" not in str(refused.value)
     assert [record.getMessage().startswith("run: app-out: has 2") for record in caplog.records] == [True]
@@ -182,8 +183,9 @@ def test_a_missing_output_stops_run_whatever_its_name() -> None:
     settings = settings_for("app", output={"topic": "app.unique"})
     cluster = MemoryCluster(ManualClock())
     cluster.create(NewTopic("app-in", 3))
+    broker = MemoryBroker(cluster)
     with pytest.raises(BrokerError, match=r"(?m)^app\.unique: does not exist; run: twinsieve topics create$"):
-        check_topics(settings, MemoryBroker(cluster), under=JudgedUnder(), auto_create=False)
+        check_app(settings, lambda: broker, ManualClock(), auto_create=False)
 
 
 def test_replication_below_the_setting_is_found() -> None:
@@ -191,8 +193,8 @@ def test_replication_below_the_setting_is_found() -> None:
     names = plan_of(settings)
     wrong = {need.name: NewTopic(need.name, need.partitions, 1, dict(GOOD)) for need in names.internal}
     findings = check(settings, deployment(settings, wrong).admin())
-    assert sum("topics.replication is 3" in finding.text for finding in findings) == 6
-    assert sum("min.insync.replicas is 1" in finding.text for finding in findings) == 6
+    assert sum("topics.replication is 3" in finding.text for finding in findings) == 7
+    assert sum("min.insync.replicas is 1" in finding.text for finding in findings) == 7
 
 
 def test_an_output_that_is_an_input_is_found() -> None:

@@ -133,7 +133,7 @@ def _refuses_output(answers: str, topic: str) -> bool:
 @pytest.mark.parametrize("answers", ["none", "shards"])
 def test_no_output_has_the_name_of_an_internal_topic(answers: str) -> None:
     needed = {need.name for need in plan_of(_settings(answers)).internal}
-    parts = ("fingerprints", "decisions", "verdicts", "answers")
+    parts = ("fingerprints", "decisions", "verdicts", "answers", "key")
     refused = {f"t.{part}" for part in parts if _refuses_output(answers, f"t.{part}")}
     assert refused == needed
 

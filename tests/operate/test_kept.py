@@ -19,11 +19,10 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import Messages, Partition
 from twinsieve.pipeline.commands.cli import cli
 from twinsieve.pipeline.commands.kafka import connect
-from twinsieve.pipeline.index.ends import JudgedUnder
 from twinsieve.pipeline.operate.topic_checks import check, create
 from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
 from twinsieve.pipeline.service.build import make_scheme
-from twinsieve.pipeline.service.start_checks import check_topics
+from twinsieve.pipeline.service.start_checks import check_app
 from twinsieve.pipeline.settings.checks import shadow
 from twinsieve.pipeline.settings.model import Settings
 
@@ -79,6 +78,7 @@ def test_topics_are_created_so_and_pass_their_own_check(more: dict[str, object],
             "fingerprints": str(kept),
             "decisions": str(kept),
             "verdicts": str(24 * HOUR_MS),
+            "key": "-1",
         }
         findings = check(settings, MemoryBroker(cluster_with(settings)).admin())
         told = [finding.topic for finding in findings]
@@ -109,7 +109,7 @@ def test_whoever_asks_for_a_log_without_end_is_told_what_a_day_takes(command: Ca
     assert made.exit_code == 0
     assert set(made.stdout.split()) == {
         *(f"posts.{name}" for name in ("unique", "duplicates", "dead")),
-        *(f"t.{name}" for name in ("fingerprints", "decisions", "verdicts")),
+        *(f"t.{name}" for name in ("fingerprints", "decisions", "verdicts", "key")),
     }
     said = [line for line in made.stderr.splitlines() if line.startswith("t.fingerprints: ")]
     assert [
@@ -144,7 +144,8 @@ def test_no_retention_keeps_run_from_starting(
 ) -> None:
     """A window may be changed in the file at any time; its topics are changed after that."""
     cluster = cluster_with(settings_of())
-    check_topics(settings_of(**now), MemoryBroker(cluster), under=JudgedUnder(), auto_create=False)
+    broker = MemoryBroker(cluster)
+    check_app(settings_of(**now), lambda: broker, ManualClock(), auto_create=False)
     warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert [line.partition(": ")[2].partition(": ")[0] for line in warned] == [
         "t.fingerprints",
@@ -155,7 +156,8 @@ def test_no_retention_keeps_run_from_starting(
 
 def test_run_says_what_a_log_without_end_takes(caplog: pytest.LogCaptureFixture) -> None:
     settings = settings_of(**AGELESS)
-    check_topics(settings, MemoryBroker(cluster_with(settings)), under=JudgedUnder(), auto_create=False)
+    broker = MemoryBroker(cluster_with(settings))
+    check_app(settings, lambda: broker, ManualClock(), auto_create=False)
     assert [record.levelno for record in caplog.records if "151.2 GB" in record.getMessage()] == [
         logging.WARNING
     ]

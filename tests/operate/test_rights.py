@@ -70,7 +70,7 @@ def test_commands_for_a_closed_broker_say_how_to_connect(protocol: str) -> None:
 def test_create_is_granted_where_run_makes_topics_and_nowhere_else(creates: bool) -> None:
     settings = Settings.model_validate({"topics": {"auto_create": creates}})
     outputs = {"posts.unique", "posts.duplicates", "posts.dead"}
-    own = {f"twinsieve.{name}" for name in ("fingerprints", "decisions", "verdicts")}
+    own = {f"twinsieve.{name}" for name in ("fingerprints", "decisions", "verdicts", "key")}
     made = {grant.name for grant in grants(settings) if "Create" in grant.operations}
     assert made == (outputs | own if creates else set())
 

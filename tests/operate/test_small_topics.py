@@ -7,9 +7,8 @@ import pytest
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import BrokerError
-from twinsieve.pipeline.index.ends import JudgedUnder
 from twinsieve.pipeline.operate.topic_checks import Severity, check, create
-from twinsieve.pipeline.service.start_checks import check_topics
+from twinsieve.pipeline.service.start_checks import check_app
 from twinsieve.pipeline.settings.model import Settings
 
 SETTINGS = Settings.model_validate(
@@ -30,7 +29,7 @@ def broker_with(topic: str, max_bytes: int) -> MemoryBroker:
 def test_an_output_with_a_tiny_limit_stops_the_start_with_the_number_to_set(topic: str) -> None:
     broker = broker_with(topic, 1023)
     with pytest.raises(BrokerError, match=rf"^{topic}: .*1023 bytes.*max\.message\.bytes to 1024"):
-        check_topics(SETTINGS, broker, under=JudgedUnder(), auto_create=False)
+        check_app(SETTINGS, lambda: broker, ManualClock(), auto_create=False)
 
 
 @pytest.mark.parametrize("topic", ["out", "dup", "dead"])

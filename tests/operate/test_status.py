@@ -20,7 +20,7 @@ from twinsieve.pipeline.index.ends import Alone, Late, Unanswered, committed_rec
 from twinsieve.pipeline.operate import status as status_module
 from twinsieve.pipeline.operate.shard_members import ShardsStatus
 from twinsieve.pipeline.operate.status import InputStatus, Status, status_of
-from twinsieve.pipeline.settings.model import InputSettings, NearSettings, Settings
+from twinsieve.pipeline.settings.model import DigestSettings, InputSettings, NearSettings, Settings
 
 SETTINGS = Settings(app="t", input=InputSettings(topics=("posts",)))
 NAMES = Names("t")
@@ -191,7 +191,10 @@ def test_a_transaction_that_stays_open_in_the_input_is_a_problem(cluster: Memory
 
 _WITH_SHARDS = SETTINGS.model_copy(
     update={
-        "near": NearSettings.model_validate({"window": {"messages": 400}, "segment": 50, "answers": "shards"})
+        "digest": DigestSettings(key="none"),
+        "near": NearSettings.model_validate(
+            {"window": {"messages": 400}, "segment": 50, "answers": "shards"}
+        ),
     }
 )
 
@@ -220,7 +223,7 @@ def test_shards_are_named_and_those_of_other_settings_apart(cluster: MemoryClust
 
 
 def test_the_command_prints_shards(on_memory: MemoryCluster, run: Run) -> None:
-    flags = ("--set", "app=t", "--set", "near.answers=shards")
+    flags = ("--set", "app=t", "--set", "near.answers=shards", "--set", "digest.key=none")
     assert "\nshards: none" in run("status", *flags).out
     group = json.loads(run("status", *flags, "--json").out)["shards"]["group"]
     other = NAMES.shards(bytes(16))

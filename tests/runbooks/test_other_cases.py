@@ -68,6 +68,28 @@ def test_roll_back_behind_another_log(on_call: OnCall) -> None:
     assert on_call.came_out() == 4
 
 
+def test_app_key(on_call: OnCall) -> None:
+    """Somebody has deleted the topic of the key, and made it again."""
+    well(on_call, "worker", "index")
+    on_call.delete("key")
+    assert ".key" in on_call.say("twinsieve topics create -c FILE")
+    on_call.look("app-key")
+    on_call.post(*posts(2, 10))
+    on_call.see_the_end("no-index")
+    assert on_call.came_out() == 5, "processes that run go on"
+    for name in ("worker", "index"):
+        on_call.deployment.kill(name)
+    started = on_call.start("both", "again")
+    assert started.wait(60) == 3
+    assert f"{on_call.deployment.app}.key holds no key" in on_call.deployment.log("again").read_text()
+    stopped = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    on_call.name(SINCE="2024-05-01T12:00:00+08:00", STOPPED=stopped)
+    on_call.post(*posts(4))
+    on_call.do("new-cluster")
+    on_call.see_the_end("app-key")
+    assert poll_until(lambda: on_call.came_out() == 6, 60.0), "three of the four came out before"
+
+
 @pytest.mark.minutes
 @pytest.mark.needs("own broker")
 def test_broker_upgrade(three_brokers: Cluster, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from twinsieve.pipeline.settings.model import PROFILES, Settings
 from twinsieve.pipeline.settings.proposal import ON_KAFKA
 from twinsieve.pipeline.settings.stage_config import scheme_config
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.fingerprint.secret import Secret
 
 SECRET = 3_141_592_653
 LOG = Partition("t.fingerprints", 0)
@@ -118,7 +119,24 @@ def test_no_secret_is_on_record(cluster: MemoryCluster, tmp_path: Path) -> None:
     held += b"".join(path.read_bytes() for path in (tmp_path / "t").iterdir())
     for secret in (str(SECRET), f"{SECRET:x}"):
         assert secret.encode() not in held
-    assert b'{"profile":"default"}' in held
+    assert b'{"profile":"default","digest.key":"seed"}' in held
+
+
+def test_another_key_is_named_in_the_refusal(cluster: MemoryCluster, tmp_path: Path) -> None:
+    own = _settings(tmp_path, digest__seed=0)
+    _judge(cluster, own)
+    (held,) = cluster.values("t.key")
+    assert held is not None
+    name = Secret.of_key(held[1:]).name
+    assert f'"digest.key":"own {name}"' in cluster.group("t.index").offsets[LOG].metadata
+    cluster.delete("t.key")
+    cluster.create(NewTopic("t.key", 1, settings={"cleanup.policy": "compact"}))
+    other = Messages()
+    other.add(b"key", b"\1" + bytes(16))
+    cluster.write(Partition("t.key", 0), other)
+    refusal = _refusal(cluster, own)
+    assert f"digest.key: was own {name}, is own {Secret.of_key(bytes(16)).name}" in refusal
+    assert "digest.key: was own" in _refusal(cluster, _settings(tmp_path))
 
 
 def test_a_snapshot_of_another_scheme_is_ignored_by_name(

@@ -250,6 +250,7 @@ def test_a_restore_is_healthy_not_ready_and_tells_how_long_it_takes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "twinsieve")
+    settings = with_section(settings, "digest", key="none")  # the gate counts all polls of readers
     first = start(with_section(settings, "kafka", poll_messages=1), member="one")
     produce(cluster, 0, [post(number) for number in range(30)])
     wait_for(lambda: came_out(cluster, *OUTPUTS) == 30, "thirty blocks of one message")

@@ -16,6 +16,7 @@ from twinsieve.pipeline.broker.mark import Mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError, Committed, GroupMember, Messages, Partition
+from twinsieve.pipeline.operate.app_key import secret_of
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.service.build import make_scheme, wire_scheme
 from twinsieve.pipeline.service.run import SystemClock
@@ -91,7 +92,8 @@ def run_on_input(settings: Settings, cluster: MemoryCluster) -> None:
 
 
 def decisions(settings: Settings, cluster: MemoryCluster) -> list[Ruling]:
-    scheme = wire_scheme(settings, make_scheme(settings))
+    secret = secret_of(settings, lambda: MemoryBroker(cluster), cluster.clock)
+    scheme = wire_scheme(settings, make_scheme(settings, secret))
     log = cluster.log(Partition("t.decisions", 0))
     return [decode_ruling(What.DECISION, entry.value or b"", scheme, "") for _, entry in log.visible()]
 

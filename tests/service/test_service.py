@@ -77,7 +77,7 @@ def test_a_dry_run_makes_and_touches_nothing_but_its_own_topics(
     wait_for(lambda: group in cluster.groups and at in cluster.group(group).offsets
              and cluster.group(group).offsets[at].offset == 3, "the shadow has judged")  # fmt: skip
     service.end()
-    own = {"t-shadow.fingerprints", "t-shadow.decisions", "t-shadow.verdicts"}
+    own = {f"t-shadow.{name}" for name in ("fingerprints", "decisions", "verdicts", "key")}
     assert set(cluster.topics) == {"posts"} | own
     assert set(cluster.groups) == set(Names("t-shadow").run_groups)
 

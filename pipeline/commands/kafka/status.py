@@ -78,6 +78,8 @@ def _print(status: Status, max_waiting: int | None) -> None:
     standbys = ", ".join(status.standbys) or "nobody"
     click.echo(printable(f"{status.app}: {status.judge or 'nobody'} judges{blocks}{last}"))
     click.echo(printable(f"standing by: {standbys}; workers: {', '.join(status.workers) or 'none'}"))
+    if status.key is not None:
+        click.echo(f"key: {status.key}")
     if status.shards is not None:
         click.echo(
             printable(f"shards: {', '.join(status.shards.members) or 'none, the index looks up itself'}")
