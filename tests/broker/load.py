@@ -6,7 +6,7 @@ import gzip
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
@@ -51,6 +51,7 @@ class Load:
 
     posts: a file of real ones, gzipped JSON lines, from its beginning again where it ends; else generated
     partitions: number of partitions of the input, which get the messages in turn
+    write: what makes the value of a message of a generated post in JSON
     """
 
     bootstrap: str
@@ -60,6 +61,7 @@ class Load:
     seed: int = 1
     posts: Path | None = None
     partitions: int = PARTITIONS
+    write: Callable[[bytes], bytes] = bytes
     sent_s: dict[Place, float] = field(default_factory=dict)
     failed: int = 0
     _unplaced_s: dict[bytes, float] = field(default_factory=dict)
@@ -107,7 +109,7 @@ class Load:
 
     def _values(self) -> Iterator[bytes]:
         if self.posts is None:
-            return map(orjson.dumps, generate(self.messages, self.seed))
+            return map(self.write, map(orjson.dumps, generate(self.messages, self.seed)))
         return islice(cycle(gzip.decompress(self.posts.read_bytes()).splitlines()), self.messages)
 
     def _send(self, sends: Producer, number: int, value: bytes) -> None:
