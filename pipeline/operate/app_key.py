@@ -72,6 +72,18 @@ def secret_of(settings: Settings, connect: Callable[[], Broker], clock: Clock) -
     raise BrokerError(f"{Names(settings.app).key}: others draw the key at this moment", retryable=True)
 
 
+def refuse_without_key(settings: Settings, admin: Admin) -> None:
+    """Refuse an app that is not new and has no topic for its key, before anything is made for it.
+
+    raises: StateError, with what to do; BrokerError
+    """
+    name = Names(settings.app).key
+    if settings.has_own_key and admin.topics([name])[name] is None:
+        used = _why_not_new(settings.app, admin)
+        if used:
+            raise StateError(used)
+
+
 def recorded_secret(settings: Settings, admin: Admin) -> Secret:
     """The same, of which only the name is known: for those who make no digests, and may not read the key.
 
@@ -131,7 +143,8 @@ def _why_not_new(app: str, admin: Admin) -> str:
     """That the app has a log, or has judged, so that no key may be drawn, and what to do; empty if it is new.
     raises: BrokerError"""
     names = Names(app)
-    logs = [Partition(names.fingerprints, 0), Partition(names.decisions, 0)]
+    infos = admin.topics([names.fingerprints, names.decisions])
+    logs = [Partition(name, 0) for name, info in infos.items() if info is not None]
     committed = committed_by_index(app, admin)
     if committed is None and not any(admin.end_offsets(logs).values()):
         return ""

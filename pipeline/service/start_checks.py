@@ -24,7 +24,7 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError, Committed
 from twinsieve.pipeline.index.ends import JudgedUnder, recorded_output, recorded_under
-from twinsieve.pipeline.operate.app_key import recorded_secret, secret_of
+from twinsieve.pipeline.operate.app_key import recorded_secret, refuse_without_key, secret_of
 from twinsieve.pipeline.operate.committed_index import committed_by_index
 from twinsieve.pipeline.operate.topic_checks import Severity, check, create
 from twinsieve.pipeline.service.build import judged_under, make_scheme
@@ -120,6 +120,7 @@ def check_app(
     make_scheme(settings)  # raises for problems of the settings before a broker is asked
     with closing(connect()) as broker:
         admin = broker.admin()
+        refuse_without_key(settings, admin)
         if auto_create:
             for name in create(settings, admin, emits=emits):
                 _log.info("%s: created topic %s", command, name)

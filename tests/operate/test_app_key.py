@@ -16,6 +16,7 @@ from twinsieve.pipeline.index.ends import JudgedUnder, committed_record
 from twinsieve.pipeline.operate.app_key import recorded_secret, secret_of
 from twinsieve.pipeline.operate.topic_checks import Severity, check, create
 from twinsieve.pipeline.service.run import SystemClock
+from twinsieve.pipeline.service.start_checks import check_app
 from twinsieve.pipeline.settings.fixed import encode_fixed
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import StateError
@@ -190,6 +191,15 @@ def test_an_app_of_an_earlier_version_is_refused_and_left_alone(how: str, cluste
         start(cluster)
     assert (cluster.values(LOG.topic), dict(cluster.group(NAMES.index).offsets)) == (held, offsets)
     assert cluster.values(NAMES.key) == []
+
+
+def test_an_app_of_an_earlier_version_gets_no_topic(cluster: MemoryCluster) -> None:
+    judged(cluster, None)
+    cluster.delete(NAMES.key)
+    before = set(cluster.topics)
+    with pytest.raises(StateError, match="begun by an earlier version"):
+        check_app(SETTINGS, lambda: MemoryBroker(cluster), cluster.clock, auto_create=True)
+    assert set(cluster.topics) == before
 
 
 @pytest.mark.parametrize("value", [None, b"", b"\2" + bytes(16), b"\1" + bytes(15)])
