@@ -31,8 +31,7 @@ from twinsieve.pipeline.operate.committed_index import committed_by_index
 from twinsieve.pipeline.settings.fixed import KEY, NEW_APP, decode_fixed
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.fingerprint.secret import NO_SECRET, Secret
-from twinsieve.stages.fingerprint.siphash import KEY_BYTES
+from twinsieve.stages.fingerprint.secret import KEY_BYTES, NO_SECRET, Secret
 
 VERSION = 1
 _RECORD_KEY = b"key"

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.columns import starts_of
 from twinsieve.stages.fingerprint.murmur import murmur_128
-from twinsieve.stages.fingerprint.siphash import KEY_BYTES, siphash_128
+from twinsieve.stages.fingerprint.secret import KEY_BYTES
+from twinsieve.stages.fingerprint.siphash import siphash_128
 from twinsieve.stages.intrinsics import popcount
 from twinsieve.stages.kernel import kernel
 

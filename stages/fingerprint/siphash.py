@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import kernel
 
-KEY_BYTES = 16
-
 _V0, _V1 = np.uint64(0x736F6D6570736575), np.uint64(0x646F72616E646F6D)
 _V2, _V3 = np.uint64(0x6C7967656E657261), np.uint64(0x7465646279746573)
 _FIRST, _SECOND = np.uint64(0xEE), np.uint64(0xDD)
