@@ -44,7 +44,8 @@ def digests(config: DigestConfig, bodies: Bodies, keys: Keys | None = None) -> N
     if keys is not None and len(keys) != len(bodies):
         raise UsageError(f"{len(keys)} keys for {len(bodies)} rows; give one key per row")
     made = np.empty((len(bodies), 2), np.uint64)
-    by = Hash.of("digest", config.secret.bytes)
+    secret = config.secret.bytes
+    by = Hash.of("digest", secret)
     is_fast = config.method == "mmh3"
     if keys is None:
         chars = np.ascontiguousarray(bodies.chars)
@@ -63,7 +64,6 @@ def digests(config: DigestConfig, bodies: Bodies, keys: Keys | None = None) -> N
     if is_fast:
         hash_bytes(values, by, made)
         return made
-    secret = config.secret.bytes
     digested = [blake2b(value, digest_size=16, key=secret).digest() for value in values]
     return np.frombuffer(b"".join(digested), dtype="<u8").astype(np.uint64).reshape(-1, 2)
 

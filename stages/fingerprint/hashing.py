@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
@@ -46,6 +47,7 @@ class Hash(NamedTuple):
         return f"Hash(is_keyed={self.is_keyed})"
 
     @classmethod
+    @cache
     def of(cls, use: Use, secret: bytes = b"") -> Hash:
         """The hash function for one use. Under one secret, those of two uses have nothing in common.
 
@@ -90,9 +92,7 @@ def hash_code_points(
     chars: NDArray[np.uint32], starts: NDArray[np.int64], by: Hash, digests: NDArray[np.uint64]
 ) -> None:
     """Write the digest of chars[starts[i]:starts[i + 1]], as little-endian uint32, to digests[i]."""
-    longest = int(np.diff(starts).max(initial=0))
-    scratch = np.empty(longest // 2 + _HEAD_ROOM // 8, np.uint64)
-    _hash_code_points(chars, starts, by, scratch, digests)
+    _hash_each(chars.view(np.uint8), starts * chars.itemsize, by, digests)
 
 
 def hash_bytes(values: Sequence[bytes | memoryview], by: Hash, digests: NDArray[np.uint64]) -> None:
@@ -102,30 +102,18 @@ def hash_bytes(values: Sequence[bytes | memoryview], by: Hash, digests: NDArray[
         digests[:] = np.frombuffer(digested, "<u8").reshape(-1, 2)
         return
     lengths = np.fromiter(map(len, values), np.int64, len(values))
-    scratch = np.empty((int(lengths.max(initial=0)) + _HEAD_ROOM) // 8, np.uint64)
-    content = np.frombuffer(b"".join(values), np.uint8)
-    _hash_bytes(content, starts_of(lengths), by, scratch, digests)
+    _hash_each(np.frombuffer(b"".join(values), np.uint8), starts_of(lengths), by, digests)
 
 
-@kernel
-def _hash_code_points(
-    chars: NDArray[np.uint32],
-    starts: NDArray[np.int64],
-    by: Hash,
-    scratch: NDArray[np.uint64],
-    digests: NDArray[np.uint64],
+def _hash_each(
+    content: NDArray[np.uint8], starts: NDArray[np.int64], by: Hash, digests: NDArray[np.uint64]
 ) -> None:
-    """`hash_code_points`. scratch: room for the longest text and 16 bytes"""
-    key = scratch.view(np.uint32)
-    for row in range(len(digests)):
-        size = starts[row + 1] - starts[row]
-        text, written = chars[starts[row] : starts[row + 1]], key[:size]
-        for i in range(size):
-            written[i] = text[i]
-        zeros = key[size : size + 4]
-        for i in range(4):
-            zeros[i] = np.uint32(0)
-        _hash(scratch, size * 4, by, digests, row)
+    """Write the digest of content[starts[i]:starts[i + 1]] to digests[i]."""
+    # Arrays of bytes are read-only. A kernel is compiled once more for an array that is not.
+    content = content.view()
+    content.flags.writeable = False
+    longest = int(np.diff(starts).max(initial=0))
+    _hash_bytes(content, starts, by, np.empty((longest + _HEAD_ROOM) // 8, np.uint64), digests)
 
 
 @kernel
@@ -159,7 +147,7 @@ def _hash_bytes(
     scratch: NDArray[np.uint64],
     digests: NDArray[np.uint64],
 ) -> None:
-    """`hash_bytes`. scratch: room for the longest value and 16 bytes"""
+    """`_hash_each`. scratch: room for the longest value and 16 bytes"""
     key = scratch.view(np.uint8)
     for row in range(len(digests)):
         size = _write_text(content[starts[row] : starts[row + 1]], np.int64(0), key)

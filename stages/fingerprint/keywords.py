@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.idf import word_weights
+from twinsieve.stages.fingerprint.mixing import hash_64
 from twinsieve.stages.fingerprint.segmenter import Segmenter
 
 
@@ -40,7 +40,7 @@ class Keywords:
             if not bodies.exact_only[row]:
                 keywords = self.keywords(bodies, row)
                 if len(keywords) >= self._config.min_features:
-                    features += map(self._hash, keywords)
+                    features += map(_hash, keywords)
                     weights += keywords.values()
             starts.append(len(features))
         return np.array(features, np.uint64), np.array(weights, np.int64), np.array(starts, np.int64)
@@ -76,7 +76,7 @@ class Keywords:
     def idf_table(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """uint64[m] hashes of words, ascending, and int64[m + 1] their IDF in 1/256; last of other words."""
         idf, other = self._idf
-        hashes = np.fromiter(map(self._hash, idf), np.uint64, len(idf))
+        hashes = np.fromiter(map(_hash, idf), np.uint64, len(idf))
         features, places = np.unique(hashes, return_index=True)
         return features, np.append(np.fromiter(idf.values(), np.int64, len(idf))[places], other)
 
@@ -84,9 +84,9 @@ class Keywords:
     def _idf(self) -> tuple[dict[str, int], int]:
         return word_weights(self._config)
 
-    def _hash(self, word: str) -> int:
-        raw = word.encode("utf-8", "surrogatepass")
-        return int.from_bytes(blake2b(raw, digest_size=8, key=bytes(8)).digest(), "little")
+
+def _hash(word: str) -> int:
+    return hash_64(word.encode("utf-8", "surrogatepass"))
 
 
 def _levels(values: dict[str, int]) -> dict[str, int]:

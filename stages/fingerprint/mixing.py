@@ -7,6 +7,8 @@ so that one input has one answer; only digests, scopes and ids depend on a secre
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import numpy as np
 
 from twinsieve.stages.intrinsics import GOLDEN, mix64
@@ -20,6 +22,7 @@ NO_CHAR = np.uint64(0xFFFFFFFF)
 """The first half of a gram that is one character and not a pair; no code point has this value."""
 
 _MASK = (1 << 64) - 1
+_BITS = np.uint64(64)
 
 
 @kernel
@@ -42,6 +45,17 @@ def mix32(x: np.uint32) -> np.uint32:
 def gram_hash(previous: np.uint64, current: np.uint64, seed: np.uint64) -> np.uint64:
     """uint64 hash of the character pair (previous, current), or of one character if previous is NO_CHAR."""
     return mix64(((previous << np.uint64(32)) | current) + seed)
+
+
+@kernel(callee=True)
+def rotated(x: np.uint64, by: np.uint64) -> np.uint64:
+    """x with its bits moved up by 1 to 63 places; those that leave at the top come in at the bottom."""
+    return (x << by) | (x >> (_BITS - by))
+
+
+def hash_64(content: bytes) -> int:
+    """A hash below 2^64: BLAKE2b, keyed with 8 zero bytes."""
+    return int.from_bytes(blake2b(content, digest_size=8, key=bytes(8)).digest(), "little")
 
 
 def derive(purpose: int, count: int) -> list[int]:

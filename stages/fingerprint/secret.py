@@ -10,6 +10,7 @@ from twinsieve.stages.errors import UsageError
 
 KEY_BYTES = 16
 """Bytes of a key of SipHash. This module has no kernel, because settings are read without one."""
+
 # The name of a secret is written to files, logs and topics that others may read. Whoever guesses seeds has
 # to hash each guess in this number of rounds, which takes about 20 ms.
 _GUESS_ROUNDS = 100_000

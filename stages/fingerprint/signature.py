@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import blake2b
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +16,7 @@ from twinsieve.stages.contract import Bodies
 from twinsieve.stages.fingerprint.digest_config import SignatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import fixed_point
+from twinsieve.stages.fingerprint.mixing import hash_64
 from twinsieve.stages.fingerprint.packed_features import PackedFeatures
 
 _SENTENCE_END = r"[。！？!?\n\r]|\.(?=[ \t\n\r\v\f\u3000]|\Z)"
@@ -62,7 +62,7 @@ class Signer:
             distinct = sorted(set(hashes))
             if distinct and not bodies.exact_only[row]:
                 if joined:
-                    distinct = [self._hash(np.array(distinct, "<u8").tobytes())]
+                    distinct = [_hash(np.array(distinct, "<u8").tobytes())]
                 rows[row, : len(distinct)] = distinct
         return rows
 
@@ -82,7 +82,7 @@ class Signer:
     def _sentences(self, bodies: Bodies, texts: Sequence[str]) -> Iterator[list[int]]:
         for sentences in self._cut(bodies, texts, _SENTENCE_END):
             longest = sorted(sentences, key=lambda sentence: -sentence[0])[: self._config.hashes]
-            yield [self._hash(content) for _, content in longest]
+            yield [_hash(content) for _, content in longest]
 
     def _segments(self, bodies: Bodies, texts: Sequence[str]) -> Iterator[list[int]]:
         count = self._config.hashes
@@ -90,11 +90,11 @@ class Signer:
             for row in range(len(bodies)):
                 start, length = int(bodies.starts[row]), int(bodies.body_lengths[row])
                 ends = [start + -(-number * length // count) for number in range(count + 1)]
-                yield [self._hash(_content(bodies.chars[a:b])) for a, b in pairwise(ends) if a < b]
+                yield [_hash(_content(bodies.chars[a:b])) for a, b in pairwise(ends) if a < b]
             return
         end = _SENTENCE_END if self._config.cut == "sentences" else _LINE_END
         for sentences in self._cut(bodies, texts, end):
-            yield [self._hash(content) for content in _grouped(sentences, count)]
+            yield [_hash(content) for content in _grouped(sentences, count)]
 
     def _cut(self, bodies: Bodies, texts: Sequence[str], end: str) -> Iterator[list[tuple[int, bytes]]]:
         """The sentences of each row, each normalised by itself: (characters of its body, its key text)."""
@@ -114,10 +114,10 @@ class Signer:
                 if lengths[row] > 0
             ]
 
-    def _hash(self, content: bytes) -> int:
-        """64 bits, never 0."""
-        digest = blake2b(content, digest_size=8, key=bytes(8)).digest()
-        return int.from_bytes(digest, "little") or 1
+
+def _hash(content: bytes) -> int:
+    """64 bits, never 0."""
+    return hash_64(content) or 1
 
 
 def _pieces(text: str, end: str) -> list[str]:

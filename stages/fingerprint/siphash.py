@@ -9,12 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.fingerprint.mixing import rotated
 from twinsieve.stages.kernel import kernel
 
 _V0, _V1 = np.uint64(0x736F6D6570736575), np.uint64(0x646F72616E646F6D)
 _V2, _V3 = np.uint64(0x6C7967656E657261), np.uint64(0x7465646279746573)
 _FIRST, _SECOND = np.uint64(0xEE), np.uint64(0xDD)
-_BITS, _TOP = np.uint64(64), np.uint64(56)
+_TOP = np.uint64(56)
 _R13, _R16, _R17 = np.uint64(13), np.uint64(16), np.uint64(17)
 _R21, _R32 = np.uint64(21), np.uint64(32)
 
@@ -57,17 +58,12 @@ def _round(
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
     v0 += v1
     v2 += v3
-    v1 = _rotated(v1, _R13) ^ v0
-    v3 = _rotated(v3, _R16) ^ v2
-    v0 = _rotated(v0, _R32)
+    v1 = rotated(v1, _R13) ^ v0
+    v3 = rotated(v3, _R16) ^ v2
+    v0 = rotated(v0, _R32)
     v2 += v1
     v0 += v3
-    v1 = _rotated(v1, _R17) ^ v2
-    v3 = _rotated(v3, _R21) ^ v0
-    v2 = _rotated(v2, _R32)
+    v1 = rotated(v1, _R17) ^ v2
+    v3 = rotated(v3, _R21) ^ v0
+    v2 = rotated(v2, _R32)
     return v0, v1, v2, v3
-
-
-@kernel(callee=True)
-def _rotated(x: np.uint64, by: np.uint64) -> np.uint64:
-    return (x << by) | (x >> (_BITS - by))
