@@ -1,8 +1,9 @@
 """The key of an app on Kafka: 128 random bits, drawn once, in a compacted topic of their own.
 
-Digests, scopes and ids are made with it, so that nobody who writes messages can choose what they are. It is
-drawn under a transactional id of its own. Making a producer of that id ends the transaction of any other one,
-so whoever then finds the topic empty is the only one who can write to it.
+Digests, scopes and ids are made with it. So nobody who writes messages can choose values of these that equal
+those of other messages. The key is drawn under a transactional id of its own: who makes a producer of that id
+ends the transaction of any other one. So a process that finds the topic empty after that is the only one that
+can write to it.
 
 No second key is ever drawn: with another key nothing that was kept would be found again. So only a new app
 draws one: its log has never held a block, and nothing is on record.
@@ -12,7 +13,6 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Callable
 from contextlib import closing
 
 from twinsieve.pipeline.broker.admin import Admin
@@ -28,12 +28,12 @@ from twinsieve.pipeline.broker.records import (
 )
 from twinsieve.pipeline.index.ends import recorded_under
 from twinsieve.pipeline.operate.committed_index import committed_by_index
-from twinsieve.pipeline.settings.fixed import KEY, NEW_APP, decode_fixed
+from twinsieve.pipeline.settings.fixed import NEW_APP, decode_fixed, key_name
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.fingerprint.secret import KEY_BYTES, NO_SECRET, Secret
 
-VERSION = 1
+_VERSION = 1
 _RECORD_KEY = b"key"
 """Key of the record, which a compacted topic needs."""
 _LIMIT_S = 20.0
@@ -43,11 +43,11 @@ _TRIES = 40
 _PAUSE_S = 0.2
 
 
-def secret_of(settings: Settings, connect: Callable[[], Broker], clock: Clock) -> Secret:
+def secret_of(settings: Settings, broker: Broker, clock: Clock) -> Secret:
     """What keys digests, scopes and ids of this app: its operator's seed, or its own key, which is drawn for
     a new app.
 
-    connect: makes a client, which is closed here; the topics must exist
+    The topics must exist.
     raises: BrokerError, a retryable one if no broker answers or others draw at this moment; StateError if the
         app has judged and there is no key, with what to do
     """
@@ -55,11 +55,11 @@ def secret_of(settings: Settings, connect: Callable[[], Broker], clock: Clock) -
         return Secret.of_seed(settings.digest.seed)
     if not settings.has_own_key:
         return NO_SECRET
-    for _ in range(_TRIES):
-        with closing(connect()) as broker, closing(broker.reader()) as reader:
+    with closing(broker.reader()) as reader, closing(broker.admin()) as admin:
+        for _ in range(_TRIES):
             found = _read(reader, settings.app, clock)
             if found is None:
-                used = _why_not_new(settings.app, broker.admin())
+                used = _why_not_new(settings.app, admin)
                 # Another start may have drawn a key meanwhile, and begun to work.
                 found = _read(reader, settings.app, clock) if used else None
                 if used and found is None:
@@ -67,7 +67,7 @@ def secret_of(settings: Settings, connect: Callable[[], Broker], clock: Clock) -
                 found = found or _drawn(broker, reader, settings.app, clock)
             if found is not None:
                 return Secret.of_key(found)
-        clock.sleep(random.uniform(0.0, _PAUSE_S))
+            clock.sleep(random.uniform(0.0, _PAUSE_S))
     raise BrokerError(f"{Names(settings.app).key}: others draw the key at this moment", retryable=True)
 
 
@@ -83,29 +83,27 @@ def refuse_without_key(settings: Settings, admin: Admin) -> None:
             raise StateError(used)
 
 
-def recorded_secret(settings: Settings, admin: Admin) -> Secret:
+def recorded_secret(settings: Settings, committed: Committed | None) -> Secret:
     """The same, of which only the name is known: for those who make no digests, and may not read the key.
 
-    raises: BrokerError, a retryable one if no index has recorded the name yet
+    committed: what the index of the app has committed
+    raises: BrokerError, a retryable one, if no index has recorded the name yet
     """
     if not settings.has_own_key:
         return Secret.of_seed(settings.digest.seed)
-    name = recorded_name(settings.app, admin)
+    name = recorded_name(committed)
     if not name:
         why = "no index has recorded which key it has; it does so when it begins to judge"
         raise BrokerError(f"app {settings.app}: {why}", retryable=True)
     return Secret.named(name)
 
 
-def recorded_name(app: str, admin: Admin) -> str:
-    """The name of the key with which this app has judged; empty if none is on record."""
-    return recorded_name_in(committed_by_index(app, admin))
+def recorded_name(committed: Committed | None) -> str:
+    """The name of the key with which an app has judged; empty if none is on record.
 
-
-def recorded_name_in(committed: Committed | None) -> str:
-    """As `recorded_name`. committed: what the index of the app has committed"""
-    said, _, name = decode_fixed(recorded_under(committed).fixed).get(KEY, "").partition(" ")
-    return name if said == "own" else ""
+    committed: what the index of the app has committed
+    """
+    return key_name(decode_fixed(recorded_under(committed).fixed))
 
 
 def _read(reader: Reader, app: str, clock: Clock) -> bytes | None:
@@ -133,7 +131,7 @@ def _read(reader: Reader, app: str, clock: Clock) -> bytes | None:
 
 
 def _decoded(value: bytes | None, where: str) -> bytes:
-    if value is None or len(value) != 1 + KEY_BYTES or value[0] != VERSION:
+    if value is None or len(value) != 1 + KEY_BYTES or value[0] != _VERSION:
         raise StateError(f"{where}: is no key of this version of twinsieve; {NEW_APP}")
     return value[1:]
 
@@ -147,7 +145,7 @@ def _why_not_new(app: str, admin: Admin) -> str:
     committed = committed_by_index(app, admin)
     if committed is None and not any(admin.end_offsets(logs).values()):
         return ""
-    name = recorded_name(app, admin)
+    name = recorded_name(committed)
     if name:
         return (
             f"{names.key} holds no key, and app {app} has judged with one ({name}): the topic was emptied or "
@@ -171,7 +169,7 @@ def _drawn(broker: Broker, reader: Reader, app: str, clock: Clock) -> bytes | No
         found = _read(reader, app, clock)
         if found is None:
             message = Messages()
-            message.add(_RECORD_KEY, bytes([VERSION]) + secrets.token_bytes(KEY_BYTES))
+            message.add(_RECORD_KEY, bytes([_VERSION]) + secrets.token_bytes(KEY_BYTES))
             producer.send(name, 0, message)
             producer.commit()
             return _read(reader, app, clock)

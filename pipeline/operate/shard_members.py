@@ -9,6 +9,7 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.index.ends import NOT_ALONE, Alone
 from twinsieve.pipeline.operate.app_key import recorded_name, recorded_secret
+from twinsieve.pipeline.operate.committed_index import committed_by_index
 from twinsieve.pipeline.operate.input_lag import member_name
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
@@ -39,9 +40,9 @@ def shards_of(settings: Settings, admin: Admin) -> ShardsStatus | None:
     if settings.near.answers != "shards":
         return None
     names = Names(settings.app)
-    own = ""
-    if not settings.has_own_key or recorded_name(settings.app, admin):
-        scheme = judging_scheme_of(settings, recorded_secret(settings, admin))
+    own, committed = "", committed_by_index(settings.app, admin)
+    if not settings.has_own_key or recorded_name(committed):
+        scheme = judging_scheme_of(settings, recorded_secret(settings, committed))
         own = names.shards(asked_of(NearRules(sieve_config(settings, scheme.scheme_id)).question()))
     members = {
         group: sorted(member_name(key, each) for key, each in admin.members(group).items())

@@ -19,7 +19,8 @@ from twinsieve.pipeline.broker.records import (
     UnreadableError,
 )
 from twinsieve.pipeline.index.ends import recorded_alone, recorded_pause
-from twinsieve.pipeline.operate.app_key import recorded_name_in
+from twinsieve.pipeline.operate.app_key import recorded_name
+from twinsieve.pipeline.operate.committed_index import committed_by_index
 from twinsieve.pipeline.operate.foreign_members import described, foreign_members
 from twinsieve.pipeline.operate.input_lag import input_lags, member_name, owners
 from twinsieve.pipeline.operate.shard_members import ShardsStatus, shards_of
@@ -159,7 +160,7 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
         first, end = reader.beginning_offsets(lags), reader.end_offsets(lags)
         blocks = decided = judged = None
         if internal[log.topic] is not None:
-            judged = admin.group_offsets(names.index, stable=False).get(log)
+            judged = committed_by_index(settings.app, admin)
             blocks = max(0, admin.end_offsets([log])[log] - judged.offset) if judged is not None else None
         begins = {at: _begin(lag.committed, first[at], end[at]) for at, lag in lags.items()}
         since = _first_times(reader, {at: offset for at, offset in begins.items() if offset < end[at]}, clock)
@@ -199,7 +200,7 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
         ],
         shards,
         recorded_pause(judged) if judge is not None else None,
-        recorded_name_in(judged) or None,
+        recorded_name(judged) or None,
     )
 
 

@@ -131,15 +131,13 @@ def check_app(
             refuse_another_output(settings, committed)
         if command != "seed":
             _warn_beside_seed(settings, admin, command)
-    for finding in findings:
-        if finding.severity is not Severity.STOPS:
-            _log.warning("%s: %s", command, finding)
-    stops = [str(finding) for finding in findings if finding.severity is Severity.STOPS]
-    if stops:
-        raise BrokerError("\n".join(stops), retryable=False)
-    with closing(connect()) as broker:
-        admin = broker.admin()
-        secret = secret_of(settings, connect, clock) if needs_key else recorded_secret(settings, admin)
+        for finding in findings:
+            if finding.severity is not Severity.STOPS:
+                _log.warning("%s: %s", command, finding)
+        stops = [str(finding) for finding in findings if finding.severity is Severity.STOPS]
+        if stops:
+            raise BrokerError("\n".join(stops), retryable=False)
+        secret = secret_of(settings, broker, clock) if needs_key else recorded_secret(settings, committed)
         scheme = make_scheme(settings, secret)
         refuse_other_settings(settings.app, committed, judged_under(settings, scheme), admin)
     return scheme

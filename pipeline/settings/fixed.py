@@ -72,6 +72,12 @@ def fixed_settings(settings: Settings, config: SchemeConfig) -> FixedSettings:
     }
 
 
+def key_name(fixed: FixedSettings) -> str:
+    """The name of the app's own key; empty if it has none."""
+    said, _, name = fixed.get(KEY, "").partition(" ")
+    return name if said == "own" else ""
+
+
 def differing(was: FixedSettings, now: FixedSettings) -> str:
     """The settings that differ, as `profile: was default, is plain`, joined by semicolons.
 

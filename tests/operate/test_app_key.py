@@ -14,6 +14,7 @@ from twinsieve.pipeline.broker.ports import Hook, no_hook
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
 from twinsieve.pipeline.index.ends import JudgedUnder, committed_record
 from twinsieve.pipeline.operate.app_key import recorded_secret, secret_of
+from twinsieve.pipeline.operate.committed_index import committed_by_index
 from twinsieve.pipeline.operate.topic_checks import Severity, check, create
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.service.start_checks import check_app
@@ -38,7 +39,7 @@ def cluster() -> MemoryCluster:
 
 
 def start(cluster: MemoryCluster, hook: Hook = no_hook, settings: Settings = SETTINGS) -> Secret:
-    return secret_of(settings, lambda: MemoryBroker(cluster, hook), cluster.clock)
+    return secret_of(settings, MemoryBroker(cluster, hook), cluster.clock)
 
 
 def keys(cluster: MemoryCluster) -> set[bytes | None]:
@@ -229,8 +230,8 @@ def test_who_makes_no_digests_knows_the_name_alone(cluster: MemoryCluster) -> No
     admin = MemoryBroker(cluster).admin()
     secret = start(cluster)
     with pytest.raises(BrokerError, match="no index has recorded") as caught:
-        recorded_secret(SETTINGS, admin)
+        recorded_secret(SETTINGS, committed_by_index("t", admin))
     assert caught.value.retryable
     judged(cluster, secret)
-    named = recorded_secret(SETTINGS, admin)
+    named = recorded_secret(SETTINGS, committed_by_index("t", admin))
     assert (named.name, named.value) == (secret.name, None)

@@ -92,7 +92,7 @@ def run_on_input(settings: Settings, cluster: MemoryCluster) -> None:
 
 
 def decisions(settings: Settings, cluster: MemoryCluster) -> list[Ruling]:
-    secret = secret_of(settings, lambda: MemoryBroker(cluster), cluster.clock)
+    secret = secret_of(settings, MemoryBroker(cluster), cluster.clock)
     scheme = wire_scheme(settings, make_scheme(settings, secret))
     log = cluster.log(Partition("t.decisions", 0))
     return [decode_ruling(What.DECISION, entry.value or b"", scheme, "") for _, entry in log.visible()]
