@@ -319,7 +319,7 @@ class Index:
         return any(Names.does("index", one.name) and one.name != self._config.member for one in members)
 
     def _may_have_others(self) -> bool:
-        """As `_has_others`; True if the broker does not say."""
+        """Whether other indexes are in the group; True, too, if the broker does not answer."""
         try:
             return self._has_others()
         except BrokerError:

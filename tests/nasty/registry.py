@@ -53,7 +53,7 @@ class PlayedRegistry:
         self.heard_s = self.answering_s = 0.0
 
     def schema(self, number: int | str, _: object) -> SimpleNamespace:
-        """As `Registry.schema`."""
+        """The schema with this id; refuses, is busy or is silent, as it was disturbed (`Registry.schema`)."""
         assert isinstance(number, int)
         if self.state == "silent":
             raise SilentError("no answer", is_busy=False, answers=False)
@@ -66,7 +66,7 @@ class PlayedRegistry:
         return SimpleNamespace(schema_type="AVRO")
 
     def imports(self, *_: object) -> dict[str, str]:
-        """As `Registry.imports`."""
+        """What a schema imports (`Registry.imports`): nothing."""
         return {}
 
 
