@@ -124,6 +124,8 @@ class Bodies(Columns):
     exact_only: Annotated[NDArray[np.bool_], PerRow("?")]
     """the row gets the exact stage only: its body is shorter than MIN_NEAR_LENGTH, or holds nothing but
     digits and their separators"""
+    signs: Annotated[NDArray[np.uint32], PerRow("<u4", sent=Sent.NOT)]
+    """signs of a near row that may say the opposite of others (`stages.text.signs`); sent as `tallies`"""
 
     def text(self, row: int) -> str:
         """The key text of one row, for messages and tests."""
@@ -163,8 +165,8 @@ class Fingerprints(Columns):
     """under the method signatures, hashes of the parts that are compared: distinct, ascending, then zeros; a
     row of zeros has no signature"""
     tallies: Annotated[NDArray[np.uint64], PerRow("<u8")]
-    """number of negations and sum of the number hashes of a body with more than STORED_LENGTH characters
-    (`stages.differ.tails`); 0 for shorter bodies"""
+    """of a body with more than STORED_LENGTH characters: version of its lists, number of negations and sum of
+    the number hashes (`stages.differ.tails`); of a shorter body its signs (`Bodies.signs`)"""
 
 
 @dataclass(slots=True)

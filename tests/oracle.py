@@ -13,7 +13,7 @@ from math import isqrt
 
 from rapidfuzz.distance import LCSseq
 
-from tests.stages.differ import plain_differences
+from tests.stages.differ.asked import bodies_of, have_other_tails, reason
 from twinsieve.stages.contract import (
     MIN_NEAR_LENGTH,
     NO_LEADER,
@@ -294,13 +294,13 @@ class Oracle:
             return Rule.SAME_ID
         if near.method != "text" or near.differences.level == OFF:
             return Rule.NONE
-        both = (row.body, row.starts, other.body, other.starts)
-        reason = plain_differences.reason(*both, near.differences)
-        if reason == Rule.NONE and row.sketch and other.sketch and plain_differences.tails_differ(*both):
+        bodies = bodies_of([row.body, other.body], [row.starts, other.starts])
+        why = reason(bodies, 0, 1, near.differences)
+        if why == Rule.NONE and row.sketch and other.sketch and have_other_tails(bodies, 0, 1):
             return Rule.TAIL
-        if reason == Rule.NONE and card_guard(row, other, near.similarity):
+        if why == Rule.NONE and card_guard(row, other, near.similarity):
             return Rule.CARD
-        return reason
+        return why
 
 
 def _better(found: Judgement, best: Judgement) -> bool:

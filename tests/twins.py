@@ -53,8 +53,9 @@ class TinyScheme:
         lengths = np.diff(starts).astype(np.int32)
         packed = np.concatenate([*chars, np.empty(0, np.uint32)]).astype(np.uint32)
         bodies = Bodies(
-            packed, starts, np.zeros(len(packed), np.uint8), lengths, lengths.copy(), np.zeros(n, np.bool_)
-        )
+            packed, starts, np.zeros(len(packed), np.uint8), lengths, lengths.copy(), np.zeros(n, np.bool_),
+            np.zeros(n, np.uint32),
+        )  # fmt: skip
         digests = np.array([[hash64(text), 0] for text in texts], np.uint64).reshape(n, 2)
         simhashes = np.array([[hash64(text.lower()), 0] for text in texts], np.uint64).reshape(n, 2)
         prints = Fingerprints(

@@ -56,6 +56,7 @@ _MODULES = {
     "simhash": "twinsieve.api.fingerprints",
 }
 """The module that defines each public name."""
+_OF_A_SIEVE = ("dedup", "judge", "query", "explain", "save", "load")
 
 
 def __getattr__(name: str) -> object:
@@ -67,10 +68,12 @@ def __getattr__(name: str) -> object:
     elif name in _MODULES:
         value = getattr(import_module(_MODULES[name]), name)
     else:
-        raise AttributeError(f"module 'twinsieve' has no attribute {name!r}")
+        hint = f"; make a sieve: twinsieve.Sieve().{name}(…)" if name in _OF_A_SIEVE else ""
+        raise AttributeError(f"module 'twinsieve' has no attribute {name!r}{hint}")
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """The public names, without what this module itself needs."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

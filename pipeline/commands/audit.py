@@ -230,6 +230,9 @@ def command(
     return 0
 
 
+_EMPTY = "(empty text)"
+
+
 @contextmanager
 def _source(
     file: str | None, topic: TopicFlags, flags: SettingsFlags, stats: str | None
@@ -290,7 +293,7 @@ def _summarise(
                 "\n".join(
                     printable(_shortened(text))
                     for text in (
-                        cluster.leader.text or source.missing,
+                        source.missing if cluster.leader.text is None else cluster.leader.text or _EMPTY,
                         cluster.samples[0].message.text or "",
                     )
                 ),

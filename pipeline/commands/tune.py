@@ -188,15 +188,20 @@ def command(
     say_error(f"{report_file}: the report, with pairs to label; it contains messages, so its mode is 0600")
 
 
+_LONG_S = 60.0
+
+
 def _told(swept: Iterator[Point], asked: int) -> list[Point]:
     """The points; lines on stderr say how many of `asked` are done."""
     points = []
-    said = time.monotonic()
+    began = said = time.monotonic()
     for point in swept:
         points.append(point)
         if time.monotonic() - said > 5:
-            said = time.monotonic()
-            say_error(f"{len(points):,} of {asked:,} settings tried")
+            first, said = said == began, time.monotonic()
+            left_s = (said - began) / len(points) * (asked - len(points))
+            shorter = "; --rows N tries fewer messages" if first and left_s > _LONG_S else ""
+            say_error(f"{len(points):,} of {asked:,} settings tried, about {left_s:.0f} s left{shorter}")
     return points
 
 

@@ -26,7 +26,7 @@ from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.near.signatures import shared_parts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """Both messages and the result of each step of the sieve.
 
@@ -37,6 +37,10 @@ class Explanation:
     bodies: tuple[str, str]
     lines: list[tuple[str, str]]
     report: PairReport
+
+    def __repr__(self) -> str:
+        """As it is printed, so that a notebook shows it readably."""
+        return str(self)
 
     def __str__(self) -> str:
         """Both texts, both bodies and the lines, for a terminal: nothing in the texts can control it."""

@@ -367,10 +367,10 @@ class _Inquiry:
         # The offsets of the group and the blocks may be gone, so what came out counts first.
         if self._tell_copy():
             return
-        self._found.outcome = Outcome.WAITS
+        self._found.outcome = Outcome.UNREADABLE
         self._found.lines.append(
-            f"it is a dead letter, and no record says that it was redriven: `twinsieve redrive --reason "
-            f"{reason}` judges it again"
+            f"it is a dead letter for {reason}, and no record says that it was redriven: "
+            f"`twinsieve redrive --reason {reason}` judges it again"
         )
 
     def _tell(self, judged: Judged) -> None:

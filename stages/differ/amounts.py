@@ -16,15 +16,22 @@ from twinsieve.stages.differ.endings import other_ending
 from twinsieve.stages.differ.forms import has_form, is_one_word
 from twinsieve.stages.differ.items import another_item, is_in_another_script
 from twinsieve.stages.differ.names import are_short_names, character_points
-from twinsieve.stages.differ.number_values import PLAINLY, holds_all, read_in_all_ways, read_values
-from twinsieve.stages.differ.phrases import ONE, POWER, Phrases
+from twinsieve.stages.differ.number_values import (
+    PLAINLY,
+    holds_all,
+    read_in_all_ways,
+    read_values,
+    writes_one_string,
+)
+from twinsieve.stages.differ.phrases import NUMERAL, ONE, POWER, Phrases
+from twinsieve.stages.differ.roman import is_its_roman_number
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.said import says_more
 from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.differ.writings import is_one_phrase
 from twinsieve.stages.intrinsics import cell_of
-from twinsieve.stages.kernel import YES, ZERO, kernel
+from twinsieve.stages.kernel import NO, YES, ZERO, kernel
 
 _NONE = int(Rule.NONE)
 _REPLACED, _BOTH_SAY_MORE = int(Rule.REPLACED), int(Rule.BOTH_SAY_MORE)
@@ -190,20 +197,25 @@ def _said_points(tokens: Tokens, first: int, end: int) -> int:
 def _name_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> int:
     """The smaller side's points of words that say something and have no other form on the other side."""
     later, earlier = work.later, work.earlier
+    number = _say_one_number(run, phrases, work)
     return min(
-        _points_of_names(later, run[0], run[1], earlier, run[2], run[3], phrases),
-        _points_of_names(earlier, run[2], run[3], later, run[0], run[1], phrases),
+        _points_of_names(later, run[0], run[1], earlier, run[2], run[3], number, phrases),
+        _points_of_names(earlier, run[2], run[3], later, run[0], run[1], number, phrases),
     )
 
 
 @kernel(callee=True)
 def _points_of_names(
-    tokens: Tokens, first: int, end: int, others: Tokens, others_first: int, others_end: int, phrases: Phrases
-) -> int:
-    """Points of the words in tokens[first:end] that say something and are no word of the others."""
+    tokens: Tokens, first: int, end: int, others: Tokens, others_first: int, others_end: int, number: bool,
+    phrases: Phrases,
+) -> int:  # fmt: skip
+    """Points of the words in tokens[first:end] that say something and are no word of the others.
+
+    number: whether the others hold the same number, so that its word says nothing more
+    """
     points = ZERO
     for a in range(first, end):
-        if says_something(tokens, a):
+        if says_something(tokens, a) and not (number and tokens.facts[a] & NUMERAL):
             twin = has_form(tokens, a, others, others_first, others_end, phrases)
             points += ZERO if twin else tokens.points[a]
     return points
@@ -218,7 +230,7 @@ def _own_points(phrases: Phrases, work: Differing) -> tuple[int, int]:
     longest = np.int64(NO_RUN)
     for number in range(work.alignment.count[0]):
         run = work.alignment.runs[number]
-        points = _points_of_names(later, run[0], run[1], earlier, ZERO, earlier.counts[0], phrases)
+        points = _points_of_names(later, run[0], run[1], earlier, ZERO, earlier.counts[0], NO, phrases)
         total += points
         if points > most:
             most, longest = points, np.int64(number)
@@ -324,6 +336,8 @@ def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) ->
     if is_one_phrase(run, later, earlier, phrases):
         return ZERO, ZERO
     if facts_of(later, run[0], run[1]) & VALUED and count_readers(run, phrases, later, earlier):
+        return ZERO, ZERO
+    if writes_one_string(run, phrases, later, earlier) or is_its_roman_number(run, phrases, later, earlier):
         return ZERO, ZERO
     if _say_one_number(run, phrases, work):
         if _is_one_writing(run, work):

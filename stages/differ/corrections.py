@@ -9,7 +9,8 @@ from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens, phrase_lengt
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
-_CORRECTION_TOKENS = 20
+_CORRECTION_TOKENS = 8
+"""A longer run is another text, with words of its own."""
 
 
 @kernel(callee=True)

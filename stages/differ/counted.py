@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.differ.align import are_few, facts_of
+from twinsieve.stages.differ.dashes import is_second_with_dash
 from twinsieve.stages.differ.forms import is_one_word
 from twinsieve.stages.differ.number_values import Values, add_weak
 from twinsieve.stages.differ.phrases import (
+    AGENCY,
     COUNTER,
     DIGIT,
     LAST_PART,
@@ -277,6 +279,12 @@ def _counters_from(tokens: Tokens, position: int, phrases: Phrases) -> int:
             return first
         first = before
     return first
+
+
+@kernel(callee=True)
+def counts_headlines(tokens: Tokens, position: int) -> bool:
+    """Whether a token is the number between a mark and a dash: UPDATE 2-Oil, the same headline again."""
+    return is_second_with_dash(tokens, position) and tokens.facts[0] & AGENCY != 0
 
 
 @kernel(callee=True)

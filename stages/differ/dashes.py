@@ -63,7 +63,14 @@ def is_dash(tokens: Tokens, position: int, phrases: Phrases) -> bool:
 
 
 @kernel(callee=True)
-def _role_at(tokens: Tokens, position: int, role: int, phrases: Phrases) -> bool:
+def is_second_with_dash(tokens: Tokens, position: int) -> bool:
+    """Whether a token is the second one, a number that a dash cuts off from what follows: UPDATE 2-Oil."""
+    end = tokens.starts[position + 1]
+    return position == 1 and tokens.kinds[position] == NUMBER and tokens.chars[end - 1] == _DASH
+
+
+@kernel(callee=True)
+def role_at(tokens: Tokens, position: int, role: int, phrases: Phrases) -> bool:
     """Whether a phrase with this role begins at a token."""
     if position >= tokens.counts[0]:
         return False
@@ -89,7 +96,7 @@ def _measures_below_zero(tokens: Tokens, position: int, phrases: Phrases) -> boo
             row = find(phrases, hash_of(tokens.chars, letters, tokens.starts[position + 1]))
             if row >= 0 and np.int64(phrases.roles[row]) & BELOW_ZERO:
                 return True
-    return _role_at(tokens, position + 1, BELOW_ZERO, phrases)
+    return role_at(tokens, position + 1, BELOW_ZERO, phrases)
 
 
 @kernel(callee=True)
@@ -193,7 +200,7 @@ def _is_paid(tokens: Tokens, position: int, phrases: Phrases) -> bool:
     if tokens.kinds[position + 1] == WORD:
         return tokens.facts[position + 1] & CURRENCY != 0
     is_unit = class_of(tokens.chars[end], phrases) & UNSPACED and tokens.kinds[position + 1] == CHARACTER
-    return is_unit and _role_at(tokens, position + 1, MEASURE, phrases)
+    return is_unit and role_at(tokens, position + 1, MEASURE, phrases)
 
 
 @kernel(callee=True)

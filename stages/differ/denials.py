@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.differ.align import are_few, is_inside
 from twinsieve.stages.differ.emoticons import are_emoticons
-from twinsieve.stages.differ.forms import endings_of, hash_of_bases, letters_in_common
+from twinsieve.stages.differ.forms import are_spellings, endings_of, hash_of_bases, letters_in_common
 from twinsieve.stages.differ.negations import next_negation
 from twinsieve.stages.differ.phrases import (
     BEGINS_DENIED,
@@ -34,6 +34,7 @@ on a side without a negation, and at most so many hiragana, which are mostly end
 _FIRST_KANA, _LAST_KANA = np.uint64(0x3041), np.uint64(0x309F)
 _BEFORE = 16
 """A run's negations are looked for from so many tokens before it."""
+_ZERO_DIGIT = np.uint32(ord("0"))
 _STEM = 2
 """Least letters of a stem."""
 _BACK = 2
@@ -86,9 +87,13 @@ def denials_of(number: int, phrases: Phrases, work: Differing) -> tuple[bool, in
     if number > 0:
         before, other_before = work.alignment.runs[number - 1, 1], work.alignment.runs[number - 1, 3]
     few = are_few(run)
+    if are_nothing(run, later, earlier):
+        return False, ZERO
     mine, rest, kana = _side(later, run[0], run[1], before, phrases)
     other, other_rest, other_kana = _side(earlier, run[2], run[3], other_before, phrases)
     if few and run[1] > run[0] and run[3] > run[2]:
+        mine -= _misspelt(later, run[0], run[1], earlier, run[2], run[3], phrases)
+        other -= _misspelt(earlier, run[2], run[3], later, run[0], run[1], phrases)
         forms = _denied_forms(later, run[0], run[1], earlier, run[2], run[3], phrases, work)
         other_forms = _denied_forms(earlier, run[2], run[3], later, run[0], run[1], phrases, work)
         mine, rest = mine + forms, rest - forms
@@ -98,6 +103,42 @@ def denials_of(number: int, phrases: Phrases, work: Differing) -> tuple[bool, in
     if not small and (run[0] == run[1] or run[2] == run[3]) and not is_inside(run, later, earlier):
         return False, ZERO
     return small and (mine + other) % 2 != 0, mine - other
+
+
+@kernel(callee=True)
+def _misspelt(
+    tokens: Tokens, first: int, end: int, others: Tokens, others_first: int, others_end: int, phrases: Phrases
+) -> int:
+    """How many words that deny are words of the others in another spelling (nothing, ntohing; đung, đúng)."""
+    count = ZERO
+    for a in range(first, end):
+        if tokens.kinds[a] != WORD or not tokens.facts[a] & NEGATES:
+            continue
+        length = tokens.starts[a + 1] - tokens.starts[a]
+        twin = False
+        for b in range(others_first, others_end):
+            if others.kinds[b] == WORD and not others.facts[b] & NEGATES:
+                alike = letters_in_common(tokens, a, others, b, phrases)
+                whole = alike == length == others.starts[b + 1] - others.starts[b]
+                twin |= whole or are_spellings(tokens, a, others, b)
+        count += twin
+    return count
+
+
+@kernel(callee=True)
+def are_nothing(run: NDArray[np.int64], later: Tokens, earlier: Tokens) -> bool:
+    """Whether 0 stands in the place of a word that denies: 0 errors, no errors."""
+    if run[1] - run[0] != 1 or run[3] - run[2] != 1:
+        return False
+    if later.facts[run[0]] & NEGATES:
+        return _is_zero(earlier, run[2])
+    return bool(earlier.facts[run[2]] & NEGATES) and _is_zero(later, run[0])
+
+
+@kernel(callee=True)
+def _is_zero(tokens: Tokens, position: int) -> bool:
+    first = tokens.starts[position]
+    return tokens.starts[position + 1] - first == 1 and tokens.chars[first] == _ZERO_DIGIT
 
 
 @kernel(callee=True)

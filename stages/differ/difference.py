@@ -19,8 +19,9 @@ from twinsieve.stages.differ.counted import may_count_more
 from twinsieve.stages.differ.denials import denials_of, may_deny
 from twinsieve.stages.differ.elsewhere import each_has_a_number, each_has_a_numeral, sense_elsewhere
 from twinsieve.stages.differ.events import tells_other_stage
-from twinsieve.stages.differ.exchanges import is_exchanged
+from twinsieve.stages.differ.greetings import drop_greeting
 from twinsieve.stages.differ.numbers import number_rules
+from twinsieve.stages.differ.operators import other_operator
 from twinsieve.stages.differ.phrases import (
     CORRECTS,
     EXCLUDES,
@@ -31,6 +32,7 @@ from twinsieve.stages.differ.phrases import (
     Phrases,
 )
 from twinsieve.stages.differ.repeated import are_repeated
+from twinsieve.stages.differ.roman import may_be_roman
 from twinsieve.stages.differ.rules import GUARD_RULES, Rule
 from twinsieve.stages.differ.senses import may_exclude, sense_rules
 from twinsieve.stages.differ.sources import differ_in_source
@@ -41,7 +43,7 @@ from twinsieve.stages.kernel import ZERO, kernel
 
 _NUMBER, _NUMERAL, _REPEATED = int(Rule.NUMBER), int(Rule.NUMERAL), int(Rule.REPEATED)
 _NONE, _OPPOSITE, _LINK = int(Rule.NONE), int(Rule.OPPOSITE), int(Rule.LINK)
-_EXCHANGED, _CORRECTION, _STAGE = int(Rule.EXCHANGED), int(Rule.CORRECTION), int(Rule.STAGE)
+_CORRECTION, _STAGE = int(Rule.CORRECTION), int(Rule.STAGE)
 
 
 @kernel
@@ -56,6 +58,7 @@ def difference(phrases: Phrases, limits: Differences, work: Differing) -> tuple[
     if work.alignment.count[0] == 0 or differ_in_source(phrases, work):
         return np.int64(_LINK + kind if kind >= 0 else _NONE), np.int64(NO_RUN)
     hush(phrases, work)
+    drop_greeting(phrases, work)
     reason, run = _guards(phrases, work)
     if reason == _NONE and kind >= 0:
         return np.int64(_LINK + kind), np.int64(NO_RUN)
@@ -95,7 +98,8 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
         if run[1] > run[0] and run[3] > run[2]:
             replaced += run[1] - run[0]
             other_replaced += run[3] - run[2]
-        if (mine | other) & (VALUED | MORE) or may_count_more(later, earlier, run):
+        counted = (mine | other) & (VALUED | MORE) or may_count_more(later, earlier, run)
+        if counted or may_be_roman(run, later, earlier):
             _note(first, number_rules(number, phrases, work), number)
         if (around | other_around) & NEGATES or may_deny(run, phrases, work):
             odd, here = denials_of(number, phrases, work)
@@ -104,13 +108,12 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
                 negated = np.int64(number)
         if may_exclude(later, earlier, run):
             _note(first, sense_rules(number, phrases, work), number)
-        if first[_OPPOSITE] == NO_RUN and _any_marked_apart(later, earlier, run):
+        if first[_OPPOSITE] == NO_RUN and (
+            _any_marked_apart(later, earlier, run) or other_operator(run, later, earlier)
+        ):
             first[_OPPOSITE] = number
         if (around | other_around) & EXCLUDES and tells_other_stage(number, phrases, work):
             _note(first, _STAGE, number)
-        valued = mine & VALUED != 0 and other & VALUED != 0
-        if first[_EXCHANGED] == NO_RUN and is_exchanged(number, valued, phrases, work):
-            first[_EXCHANGED] = number
         if first[_CORRECTION] == NO_RUN and (mine | other) & CORRECTS and corrects(number, phrases, work):
             first[_CORRECTION] = number
     if first[_OPPOSITE] == NO_RUN and negations % 2 != 0:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.differ.counted import counts_headlines
 from twinsieve.stages.differ.number_values import (
     DOTTED_DATES,
     MAX_VALUES,
@@ -22,8 +23,8 @@ from twinsieve.stages.differ.number_values import (
     read_values,
     writes_dates,
 )
-from twinsieve.stages.differ.phrases import AGENCY, EXCLUDES, LIGHT, MAX_PHRASE, Phrases
-from twinsieve.stages.differ.senses import add_senses, excluded, has_sense
+from twinsieve.stages.differ.phrases import EXCLUDES, LIGHT, MAX_PHRASE, Phrases, has_sense
+from twinsieve.stages.differ.senses import add_senses, excluded
 from twinsieve.stages.differ.tokens import CHARACTER, MIX, Tokens, phrase_lengths, phrase_row
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
@@ -62,8 +63,8 @@ def _ways(later: Tokens, earlier: Tokens) -> int:
 
 @kernel(callee=True)
 def _read(tokens: Tokens, end: int, ways: int, phrases: Phrases, values: Values) -> None:
-    """Read the numbers of a body up to a token, without the counter behind an agency mark (UPDATE 2-)."""
-    first = min(np.int64(2), end) if tokens.facts[0] & AGENCY else ZERO
+    """Read the numbers of a body up to a token, without the counter of a label (UPDATE 2-)."""
+    first = np.int64(2) if end > 1 and counts_headlines(tokens, np.int64(1)) else ZERO
     read_values(tokens, first, end, phrases, values, ways)
 
 

@@ -10,10 +10,18 @@ import numpy as np
 
 from twinsieve.stages.differ.align import are_few
 from twinsieve.stages.differ.content import may_be_a_name
-from twinsieve.stages.differ.forms import is_one_word
-from twinsieve.stages.differ.phrases import EXCLUDES, HARM, INFINITIVES, MAX_PHRASE, STAGES, Phrases
-from twinsieve.stages.differ.senses import has_sense_of_kind
-from twinsieve.stages.differ.tokens import Tokens, phrase_lengths, phrase_row
+from twinsieve.stages.differ.forms import are_spellings, is_one_word
+from twinsieve.stages.differ.phrases import (
+    EDITION,
+    EXCLUDES,
+    HARM,
+    INFINITIVES,
+    MAX_PHRASE,
+    STAGES,
+    Phrases,
+    has_sense_of_kind,
+)
+from twinsieve.stages.differ.tokens import WORD, Tokens, phrase_lengths, phrase_row
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
@@ -26,7 +34,8 @@ def tells_other_stage(number: int, phrases: Phrases, work: Differing) -> bool:
     """Whether a short run says the stage of an event in one body, and the other body says it nowhere.
 
     HARM counts where the later body adds it: who leaves out the dead of an event says nothing new, and who
-    puts another word there mostly says the same.
+    puts another word there mostly says the same. An EDITION counts where it is added: beside another one it
+    is an opposite, and lists of features have other orders.
     number: of the run
     """
     run = work.alignment.runs[number]
@@ -34,16 +43,37 @@ def tells_other_stage(number: int, phrases: Phrases, work: Differing) -> bool:
         return False
     later, earlier = work.later, work.earlier
     mine = _stages(later, run[0], run[1], phrases)
+    if mine and _is_misspelt(later, run[0], run[1], earlier, run[2], run[3], phrases):
+        mine = ZERO
     if mine >> HARM & 1 and _says_anything(earlier, run[2], run[3]):
         mine &= ~(np.int64(1) << HARM)
+    if run[3] > run[2]:
+        mine &= ~(np.int64(1) << EDITION)
     if mine & ~(_stages(earlier, ZERO, earlier.counts[0], phrases) if mine else ZERO):
         return True
     other = _stages(earlier, run[2], run[3], phrases) & ~(np.int64(1) << HARM)
+    if run[1] > run[0]:
+        other &= ~(np.int64(1) << EDITION)
+    if other and _is_misspelt(earlier, run[2], run[3], later, run[0], run[1], phrases):
+        other = ZERO
     if other & ~(_stages(later, ZERO, later.counts[0], phrases) if other else ZERO):
         return True
     return _intends(later, run[0], run[1], earlier, run[2], run[3], phrases) or _intends(
         earlier, run[2], run[3], later, run[0], run[1], phrases
     )
+
+
+@kernel(callee=True)
+def _is_misspelt(
+    tokens: Tokens, first: int, end: int, others: Tokens, others_first: int, others_end: int, phrases: Phrases
+) -> bool:
+    """Whether a word that says a stage stands in its place in another spelling (threatens, threaetns)."""
+    for a in range(first, end):
+        if tokens.facts[a] & EXCLUDES and tokens.kinds[a] == WORD and _stages(tokens, a, a + 1, phrases):
+            for b in range(others_first, others_end):
+                if are_spellings(tokens, a, others, b):
+                    return True
+    return False
 
 
 @kernel(callee=True)

@@ -14,6 +14,8 @@ _STEM, _SYLLABLES = 3, 2
 _FIRST_SYLLABLE, _LAST_SYLLABLE = np.uint32(ord("가")), np.uint32(ord("힣"))
 _STRETCHED = 3
 """A letter that stands so many times in a row is stretched."""
+_TYPED = tuple(tuple(map(ord, letters)) for letters in ("äae", "öoe", "üue", "øoe", "åaa", "æae"))
+"""A letter, and the two letters that keyboards without it type."""
 _REPEATED = 3
 """Most letters of what laughter repeats: k, ha, jaj."""
 
@@ -37,7 +39,7 @@ def is_one_word(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases
     ):
         return True
     stem = letters_in_common(later, a, earlier, b, phrases)
-    if stem == n == m:
+    if stem == n == m or _are_transliterated(later, first, n, earlier, other, m):
         return True
     if _FIRST_SYLLABLE <= later.chars[first] <= _LAST_SYLLABLE:
         if stem < _SYLLABLES or 2 * stem < min(n, m):
@@ -47,6 +49,32 @@ def is_one_word(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases
     return endings_of(later, first + stem, first + n, phrases) & endings_of(
         earlier, other + stem, other + m, phrases
     ) != np.uint32(0)
+
+
+@kernel(callee=True)
+def _are_transliterated(later: Tokens, first: int, n: int, earlier: Tokens, other: int, m: int) -> bool:
+    """Whether two words are equal but for letters that keyboards lack: ä / ae, ö / oe, ø / oe, å / aa."""
+    i = k = ZERO
+    while i < n and k < m:
+        char, twin = later.chars[first + i], earlier.chars[other + k]
+        if char == twin:
+            i, k = i + 1, k + 1
+        elif i + 1 < n and _is_pair_of(twin, char, later.chars[first + i + 1]):
+            i, k = i + 2, k + 1
+        elif k + 1 < m and _is_pair_of(char, twin, earlier.chars[other + k + 1]):
+            i, k = i + 1, k + 2
+        else:
+            return False
+    return bool(i == n and k == m)
+
+
+@kernel(callee=True)
+def _is_pair_of(letter: np.uint32, one: np.uint32, other: np.uint32) -> bool:
+    """Whether two letters are what is typed for one."""
+    for k in range(len(_TYPED)):
+        if letter == _TYPED[k][0]:
+            return bool(one == _TYPED[k][1] and other == _TYPED[k][2])
+    return False
 
 
 @kernel(callee=True)

@@ -54,10 +54,34 @@ def _name_at(tokens: Tokens, position: int, end: int, phrases: Phrases) -> int:
 
 @kernel(callee=True)
 def are_short_names(run: NDArray[np.int64], later: Tokens, earlier: Tokens) -> bool:
-    """Whether one name of at most two letters stands in the place of another one (UK / US)."""
+    """Whether one name of at most two letters stands in the place of another name (UK / US, LG / Bosch).
+
+    A longer name must not be what the letters stand for: pl / please.
+    """
     if run[1] - run[0] != 1 or run[3] - run[2] != 1:
         return False
-    return _is_short_name(later, run[0]) and _is_short_name(earlier, run[2])
+    if _is_short_name(later, run[0]):
+        return _is_short_name(earlier, run[2]) or _is_another(later, run[0], earlier, run[2])
+    return _is_short_name(earlier, run[2]) and _is_another(earlier, run[2], later, run[0])
+
+
+@kernel(callee=True)
+def _is_another(short: Tokens, a: int, long: Tokens, b: int) -> bool:
+    """Whether a word that says something has not the two letters of a short name, in their order."""
+    first, i = short.starts[a], short.starts[a]
+    end = short.starts[a + 1]
+    if end - first < _LETTERS or not says_something(long, b):
+        return False
+    for k in range(long.starts[b], long.starts[b + 1]):
+        if i < end and long.chars[k] == short.chars[i]:
+            i += 1
+    return i < end
+
+
+@kernel(callee=True)
+def is_hangul(char: np.uint32) -> bool:
+    """Whether a character is a syllable of Hangul."""
+    return bool(_HANGUL <= char < _HANGUL_END)
 
 
 @kernel(callee=True)

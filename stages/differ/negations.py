@@ -15,11 +15,12 @@ from twinsieve.stages.differ.phrases import (
     IDIOM,
     MAX_PHRASE,
     NEGATES,
+    POWER,
     Phrases,
     find,
     hash_of,
 )
-from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens, phrase_lengths, phrase_row
+from twinsieve.stages.differ.tokens import CHARACTER, NUMBER, WORD, Tokens, phrase_lengths, phrase_row
 from twinsieve.stages.kernel import ZERO, kernel
 
 _NEAR = 4
@@ -79,6 +80,8 @@ def _word_negates(tokens: Tokens, position: int, foreign: int, phrases: Phrases)
     row = np.int64(tokens.rows[position])
     if row < 0:
         return True
+    if phrases.roles[row] & POWER and position > 0 and tokens.kinds[position - 1] == NUMBER:
+        return False  # 7 k
     if phrases.roles[row] & ASKS and tokens.counts[1] == 0 and position + 1 == tokens.counts[0]:
         return False
     if phrases.roles[row] & CONCORD:

@@ -14,18 +14,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.differ.dashes import is_dash
+from twinsieve.stages.differ.dashes import is_dash, is_second_with_dash, role_at
+from twinsieve.stages.differ.names import is_hangul
 from twinsieve.stages.differ.phrases import (
+    BELOW_ZERO,
     CURRENCY,
     DIGIT,
     EXCLUDES,
     LIGHT,
+    MEASURE,
     NUMBER_MARK,
     NUMERAL,
     ONE,
     POWER,
+    UNITS,
     Phrases,
     find,
+    has_sense_of_kind,
 )
 from twinsieve.stages.differ.tokens import CHARACTER, MIX, NUMBER, WORD, Tokens, class_of
 from twinsieve.stages.differ.written import (
@@ -34,9 +39,12 @@ from twinsieve.stages.differ.written import (
     date_at,
     half_day_at,
     half_of,
+    hour_of,
+    is_clock,
     letters_from,
     meant_at,
     parts_of_date,
+    whole_of,
 )
 from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME, GOLDEN
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
@@ -46,7 +54,8 @@ NAME = np.uint64(0x5851F42D4C957F2D)
 _DOT, _COMMA = ord("."), ord(",")
 _GROUP = 3
 _NAME_LETTERS = 2
-_NAME_LENGTH = 14
+LONGEST_CODE = 14
+"""Greatest length of a mix that is a name; a longer one is random."""
 _BEHIND = np.uint64(32)
 """Shift of a mark after a number, so that it has another hash than the same mark before the number."""
 _TEN = 10
@@ -55,11 +64,26 @@ _MILLION = 6
 _MOST = 10**15
 """Values of words are not multiplied beyond this, so that they stay below 2^63."""
 _MONTHS, _DAYS = 12, 31
-_X = ord("x")
+_X, _TIMES = ord("x"), ord("*")
+_OPERATORS = tuple(map(ord, "+*^±"))
+"""Signs inside a token that change the value behind them: 12+5 is not 12-5. A dash, a slash and a colon also
+write dates, ranges and results."""
 _ZERO_DIGIT = ord("0")
-_SLASH, _MONTH = ord("/"), ord("月")
-PLAINLY, SPACED, DOTTED_DATES = 0, 1, 2
-"""Bits of ways to read numbers, in addition to the plain one: 1 299,00 as 1299; 9.22 as month and day."""
+_SLASH, _MONTH, _COLON, _DASH = ord("/"), ord("月"), ord(":"), ord("-")
+_CLOCK_LENGTH, _STRING = 4, 7
+_BESIDE = 2
+"""A unit is looked for among so many tokens before and behind a number."""
+_DAY, _HALF_DAY = 24, 12
+_LASTS = tuple(map(ord, "間间"))
+_HOURS, _HALF = tuple(map(ord, "点點时時")), ord("半")
+_AFTERNOON = tuple(tuple(map(ord, word)) for word in ("下午", "午後", "午后", "晚上"))
+_DOLLAR, _R, _REAL = ord("$"), ord("r"), ord("R")
+_US = tuple(map(ord, "us"))
+_DOLLARS = tuple(tuple(map(ord, country)) for country in ("hk", "nz", "nt", "mx", "au", "ca", "sg"))
+_THOUSAND = 1000
+PLAINLY, SPACED, DOTTED_DATES, DOTTED_TIMES = 0, 1, 2, 4
+"""Bits of ways to read numbers, in addition to the plain one: 1 299,00 as 1299; 9.22 as month and
+day; 14.30 as hour and minute."""
 
 
 MAX_VALUES = 64
@@ -147,15 +171,17 @@ def _digits_end(chars: NDArray[np.uint32], first: int, end: int, phrases: Phrase
 
 @kernel(callee=True)
 def _of_digits(
-    chars: NDArray[np.uint32], first: int, end: int, power: int, prefix: np.uint64, phrases: Phrases
-) -> np.uint64:
+    chars: NDArray[np.uint32], first: int, end: int, power: int, prefix: np.uint64, parts: bool,
+    phrases: Phrases,
+) -> np.uint64:  # fmt: skip
     """The value of digits with points or commas between them, times 10 ** power.
 
     One point is a decimal point. With several points, it is a date, a version or an address, and all parts
     count, without zeros in front (05.03.2024).
     prefix: hash of a sign, currency or comparison before the digits and a mark after them; 0 without these
+    parts: all parts count although there is one point (3.10)
     """
-    points = ZERO
+    points = np.int64(parts)
     for i in range(first, end):
         points += chars[i] == _DOT or chars[i] == _COMMA
     digits, zeros = FNV_OFFSET, ZERO
@@ -285,16 +311,23 @@ def _of_token(
             if marked:
                 prefix = (prefix ^ (np.uint64(chars[stop]) << _BEHIND)) * FNV_PRIME
             count = values.counts[0]
-            _add(values, _of_digits(chars, i, stop, last, prefix, phrases), NO)
+            _add(values, _of_digits(chars, i, stop, last, prefix, NO, phrases), NO)
             if values.counts[0] > count:
                 values.others[count] = _of_thousands(chars, i, stop, last, prefix, phrases)
             prefix = np.uint64(0)
             i = stop
             continue
-        # A sign, currency or comparison before a number. After a digit, the same characters separate values.
-        before = i == first or prefix != np.uint64(0)
-        if before and class_of(chars[i], phrases) & NUMBER_MARK:
-            prefix = (prefix ^ np.uint64(chars[i])) * FNV_PRIME
+        # A sign, currency or comparison before a number. After a digit, the same characters separate values,
+        # but for operators; x between digits is one of them (5x10, 5*10).
+        sign = chars[i]
+        if sign == _X and first < i < end - 1 and class_of(chars[i - 1], phrases) & DIGIT:
+            sign = np.uint32(_TIMES) if class_of(chars[i + 1], phrases) & DIGIT else sign
+        operates = False
+        for operator in _OPERATORS:
+            operates |= sign == operator
+        before = i == first or prefix != np.uint64(0) or (operates and i < end - 1)
+        if before and class_of(sign, phrases) & NUMBER_MARK:
+            prefix = (prefix ^ np.uint64(sign)) * FNV_PRIME
         i += 1
 
 
@@ -311,7 +344,7 @@ def _is_name(tokens: Tokens, position: int, phrases: Phrases) -> bool:
     return (
         letters > _NAME_LETTERS
         and letters > masks
-        and tokens.starts[position + 1] - tokens.starts[position] <= _NAME_LENGTH
+        and tokens.starts[position + 1] - tokens.starts[position] <= LONGEST_CODE
     )
 
 
@@ -380,7 +413,7 @@ def read_values(tokens: Tokens, first: int, end: int, phrases: Phrases, values: 
             stop = _read_in_ways(tokens, position, end, ways, phrases, values) if ways else position
             skipped = np.int64(is_dash(tokens, position, phrases))
             if stop == position:
-                stop = _read_written(tokens, position, end, skipped, phrases, values)
+                stop = _read_written(tokens, position, first, end, skipped, phrases, values)
             if stop == position:
                 stop = read_digits(tokens, position, end, skipped, phrases, values)
             position = stop
@@ -436,6 +469,12 @@ def _read_in_ways(
             _of_token(tokens, first, dot, ZERO, np.uint64(0), phrases, values)
             _of_token(tokens, dot + 1, token_end, ZERO, np.uint64(0), phrases, values)
             return position + 1
+    if ways & DOTTED_TIMES and tokens.kinds[position] == NUMBER and token_end - first >= _CLOCK_LENGTH:
+        dot = token_end - _GROUP
+        if tokens.chars[dot] == _DOT and is_clock(tokens, position, phrases):
+            _of_token(tokens, first, dot, ZERO, np.uint64(0), phrases, values)
+            _of_token(tokens, dot + 1, token_end, ZERO, np.uint64(0), phrases, values)
+            return position + 1
     stop = _spaced_end(tokens, position, end, phrases) if ways & SPACED else position
     if stop == position:
         return position
@@ -460,10 +499,20 @@ def _said_behind(tokens: Tokens, stop: int, phrases: Phrases) -> tuple[int, int,
     if stop < tokens.counts[0] and tokens.facts[stop] & POWER:
         power = meant_at(tokens, tokens.starts[stop], tokens.starts[stop + 1], np.int64(POWER), phrases)
         stop += 1
-    if stop < tokens.counts[0] and tokens.facts[stop] & CURRENCY:
-        sign = meant_at(tokens, tokens.starts[stop], tokens.starts[stop + 1], np.int64(CURRENCY), phrases)
-        stop += 1
+    paid = stop + _is_us(tokens, stop)
+    if paid < tokens.counts[0] and tokens.facts[paid] & CURRENCY:
+        sign = meant_at(tokens, tokens.starts[paid], tokens.starts[paid + 1], np.int64(CURRENCY), phrases)
+        stop = paid + 1
     return power, sign, np.int64(stop)
+
+
+@kernel(callee=True)
+def _is_us(tokens: Tokens, position: int) -> bool:
+    """Whether a token is the word us, as in US dollars."""
+    if position >= tokens.counts[0] or tokens.starts[position + 1] - tokens.starts[position] != len(_US):
+        return False
+    first = tokens.starts[position]
+    return tokens.chars[first] == _US[0] and tokens.chars[first + 1] == _US[1]
 
 
 @kernel(callee=True)
@@ -539,6 +588,56 @@ def writes_dates(tokens: Tokens, first: int, end: int) -> bool:
 
 
 @kernel(callee=True)
+def _writes_times(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
+    """Whether tokens hold a time with a colon: 14:30."""
+    for position in range(first, end):
+        begin, stop = tokens.starts[position], tokens.starts[position + 1]
+        is_long = tokens.kinds[position] == NUMBER and stop - begin >= _CLOCK_LENGTH
+        if is_long and tokens.chars[stop - _GROUP] == _COLON and is_clock(tokens, position, phrases):
+            return True
+    return False
+
+
+@kernel(callee=True)
+def writes_one_string(run: NDArray[np.int64], phrases: Phrases, later: Tokens, earlier: Tokens) -> bool:
+    """Whether both sides of a run are one string of seven digits or more, in one piece or in equal groups.
+
+    555-123-4567, 5551234567; 06 12 34 56 78, 06.12.34.56.78: a number of a phone, a card or a book. Other
+    groups of the same digits are another number: 1.12.2024, 11.2.2024.
+    """
+    i, end = later.starts[run[0]], later.starts[run[1]]
+    k, other_end = earlier.starts[run[2]], earlier.starts[run[3]]
+    a, b = run[0] + 1, run[2] + 1
+    digits = gaps = other_gaps = both = ZERO
+    while i < end and k < other_end:
+        if later.chars[i] != earlier.chars[k] or not class_of(later.chars[i], phrases) & DIGIT:
+            return False
+        digits, i, k = digits + 1, i + 1, k + 1
+        gap, a, i = _gap(later, i, end, a)
+        other_gap, b, k = _gap(earlier, k, other_end, b)
+        gaps, other_gaps, both = gaps + gap, other_gaps + other_gap, both + (gap and other_gap)
+    return bool(
+        i == end
+        and k == other_end
+        and digits >= _STRING
+        and (gaps == 0 or other_gaps == 0 or gaps == other_gaps == both)
+    )
+
+
+@kernel(callee=True)
+def _gap(tokens: Tokens, i: int, end: int, following: int) -> tuple[bool, int, int]:
+    """(whether a group of digits ends before chars[i], the token that begins behind it, where it goes on)
+
+    following: token whose beginning ends the group
+    """
+    if i < end and i == tokens.starts[following]:
+        return YES, following + 1, i
+    if i + 1 < end and tokens.chars[i] in (_DOT, _SLASH, _DASH):
+        return YES, following, i + 1
+    return NO, following, i
+
+
+@kernel(callee=True)
 def read_in_all_ways(
     later: Tokens,
     earlier: Tokens,
@@ -550,6 +649,8 @@ def read_in_all_ways(
     """Write the values of both sides of a run, each read in the ways in which the other may be written."""
     dated = writes_dates(later, run[0], run[1]) or writes_dates(earlier, run[2], run[3])
     ways = np.int64(SPACED | DOTTED_DATES if dated else SPACED)
+    if _writes_times(later, run[0], run[1], phrases) or _writes_times(earlier, run[2], run[3], phrases):
+        ways |= DOTTED_TIMES
     read_values(later, run[0], run[1], phrases, mine, ways)
     read_values(earlier, run[2], run[3], phrases, other, ways)
 
@@ -567,8 +668,71 @@ def read_digits(
         return position + 1
     power, stop = _power_behind(tokens, position + 1, end, phrases)
     first, token_end = tokens.starts[position] + skipped, tokens.starts[position + 1]
-    _of_token(tokens, first, token_end, power, np.uint64(0), phrases, values)
+    token_end -= is_second_with_dash(tokens, position)
+    first, prefix = _after_sign_of_real(tokens, position, first)
+    if power == 0 and _is_version(tokens, position, phrases):
+        count = values.counts[0]
+        _add(values, _of_digits(tokens.chars, first, token_end, ZERO, prefix, YES, phrases), NO)
+        if values.counts[0] > count:
+            values.others[count] = _of_thousands(tokens.chars, first, token_end, ZERO, prefix, phrases)
+        return stop
+    _of_token(tokens, first, token_end, power, prefix, phrases, values)
     return stop
+
+
+@kernel(callee=True)
+def _after_sign_of_real(tokens: Tokens, position: int, first: int) -> tuple[int, np.uint64]:
+    """(where the digits of R$ 50 or HK$ 50 begin, hash of its currency); (first, 0) for another sign."""
+    if position == 0 or tokens.chars[first] != _DOLLAR or tokens.kinds[position - 1] != WORD:
+        return first, np.uint64(0)
+    before = tokens.starts[position - 1]
+    length = tokens.starts[position] - before
+    if length == 1 and tokens.chars[before] == _R:
+        return first + 1, np.uint64(_REAL) * FNV_PRIME
+    if length == len(_US):
+        for k in range(len(_DOLLARS)):
+            if tokens.chars[before] == _DOLLARS[k][0] and tokens.chars[before + 1] == _DOLLARS[k][1]:
+                return first + 1, np.uint64(_DOLLARS[k][0] * _THOUSAND + _DOLLARS[k][1]) * FNV_PRIME
+    return first, np.uint64(0)
+
+
+@kernel(callee=True)
+def _is_version(tokens: Tokens, position: int, phrases: Phrases) -> bool:
+    """Whether a number with a point ends with a zero that counts: version 3.10, section 3.20.
+
+    It does not beside a unit, a currency or a power: 2.50 dollars. Bodies have dropped such zeros before a %.
+    """
+    first, end = tokens.starts[position], tokens.starts[position + 1]
+    if tokens.kinds[position] != NUMBER or phrases.worth[tokens.chars[end - 1]] != 0:
+        return False
+    dot = end - 2 if tokens.chars[end - 2] == _DOT else end - 3
+    if dot <= first or dot - first > _GROUP or tokens.chars[dot] != _DOT:
+        return False
+    for i in range(first, end):
+        if i != dot and not class_of(tokens.chars[i], phrases) & DIGIT:
+            return False
+    sum_of_money = dot == end - 3 and phrases.worth[tokens.chars[end - 2]] == 0  # 12.00
+    if sum_of_money or (dot == first + 1 and phrases.worth[tokens.chars[first]] == 0):
+        return False
+    for at in range(max(0, position - _BESIDE), position):
+        if tokens.kinds[at] == WORD and (
+            tokens.facts[at] & CURRENCY or has_sense_of_kind(phrases, tokens.rows[at], UNITS)
+        ):
+            return False
+    for at in range(position + 1, min(position + 1 + _BESIDE, tokens.counts[0])):
+        if (at == position + 1 or tokens.kinds[at] == WORD) and _measures(tokens, at, phrases):
+            return False
+    return True
+
+
+@kernel(callee=True)
+def _measures(tokens: Tokens, position: int, phrases: Phrases) -> bool:
+    """Whether a token is a unit, a currency, a power or what can be below zero."""
+    if tokens.kinds[position] == WORD:
+        if tokens.facts[position] & (POWER | CURRENCY | BELOW_ZERO):
+            return True
+        return has_sense_of_kind(phrases, tokens.rows[position], UNITS)
+    return is_numeral(tokens, position) or role_at(tokens, position, np.int64(MEASURE | BELOW_ZERO), phrases)
 
 
 @kernel(callee=True)
@@ -591,13 +755,54 @@ def _read_date(tokens: Tokens, position: int, end: int, phrases: Phrases, values
 
 
 @kernel(callee=True)
+def _hour_at(tokens: Tokens, position: int, first: int, end: int, phrases: Phrases) -> tuple[int, int, int]:
+    """(hour, minute, index behind) of 8点半, 20点 or 午後3時; the hour is NO_SUCH for no such time.
+
+    The minute is NO_SUCH where a number follows, which says it (8点30分), and where both bodies have the
+    same behind the hour. first, end: of the tokens that are read; 下午 before them is in both
+    """
+    hour, at = whole_of(tokens, position, phrases), position + 1
+    if not 0 <= hour <= _DAY or at >= tokens.counts[0] or tokens.kinds[at] != CHARACTER:
+        return np.int64(NO_SUCH), ZERO, position
+    named = False
+    for char in _HOURS:
+        named |= tokens.chars[tokens.starts[at]] == char
+    if not named:
+        return np.int64(NO_SUCH), ZERO, position
+    if hour < _HALF_DAY and position >= first + 2 and _is_afternoon(tokens, position):
+        hour += _HALF_DAY
+    minute, at = ZERO if at < end else np.int64(NO_SUCH), at + 1
+    if at < tokens.counts[0] and (
+        tokens.chars[tokens.starts[at]] == _LASTS[0] or tokens.chars[tokens.starts[at]] == _LASTS[1]
+    ):
+        return np.int64(NO_SUCH), ZERO, position
+    if at < tokens.counts[0] and tokens.chars[tokens.starts[at]] == _HALF:
+        minute, at = np.int64(30), at + 1
+    elif at < tokens.counts[0] and tokens.kinds[at] == NUMBER:
+        minute = np.int64(NO_SUCH)
+    return hour, minute, at
+
+
+@kernel(callee=True)
+def _is_afternoon(tokens: Tokens, position: int) -> bool:
+    """Whether 下午, 午後 or 晚上 stands before a number."""
+    if position < 2 or tokens.kinds[position - 1] != CHARACTER or tokens.kinds[position - 2] != CHARACTER:
+        return False
+    one, other = tokens.chars[tokens.starts[position - 2]], tokens.chars[tokens.starts[position - 1]]
+    for k in range(len(_AFTERNOON)):  # noqa: SIM110
+        if one == _AFTERNOON[k][0] and other == _AFTERNOON[k][1]:
+            return True
+    return False
+
+
+@kernel(callee=True)
 def _read_written(
-    tokens: Tokens, position: int, end: int, skipped: int, phrases: Phrases, values: Values
+    tokens: Tokens, position: int, first_read: int, end: int, skipped: int, phrases: Phrases, values: Values
 ) -> int:
     """Add the values of a date, a time or a sum that begins with the digits at `position`.
 
     skipped: as in `read_digits`
-    end: of the tokens that are read; am, pm and powers may stand behind it, where both bodies are equal
+    first_read, end: of the tokens that are read; am, pm and powers may stand behind them, in both bodies
     returns: index of the next token, or `position` if the token is none of these
     """
     stop = _read_date(tokens, position, end, phrases, values) if position + 1 < end else position
@@ -610,6 +815,15 @@ def _read_written(
             _add(values, _of_integer(month), NO)
             _add(values, _of_integer(day), NO)
             return position + 1
+        hour, minute, stop = _hour_at(tokens, position, first_read, end, phrases)
+    else:
+        hour, minute = hour_of(tokens, position, phrases)
+        stop = position + 1
+    if hour != NO_SUCH:
+        _add(values, _of_integer(hour), NO)
+        if minute != NO_SUCH:
+            _add(values, _of_integer(minute), NO)
+        return min(stop, max(end, position + 1))
     hour, minute, letters = clock_of(tokens, position, phrases)
     token_end = tokens.starts[position + 1]
     half, said = np.int64(NO_SUCH), ZERO
@@ -628,6 +842,10 @@ def _read_written(
     power = sign = np.int64(NO_SUCH)
     if letters < token_end:
         power = meant_at(tokens, letters, token_end, np.int64(POWER), phrases)
+        stem = token_end - 1
+        while power == NO_SUCH and stem > letters and is_hangul(tokens.chars[letters]):
+            power = meant_at(tokens, letters, stem, np.int64(POWER), phrases)  # 억원 of 3억원을
+            stem -= 1
         if (
             token_end - letters == 1
             and tokens.chars[letters] == _M
@@ -642,8 +860,7 @@ def _read_written(
         power, sign, stop = _said_behind(tokens, stop, phrases)
     if power == NO_SUCH and sign == NO_SUCH:
         return position
-    prefix = np.uint64(0)
-    first = tokens.starts[position] + skipped
+    first, prefix = _after_sign_of_real(tokens, position, tokens.starts[position] + skipped)
     if sign != NO_SUCH and class_of(tokens.chars[first], phrases) & DIGIT:
         prefix = np.uint64(sign) * FNV_PRIME
     _of_token(tokens, first, letters, max(power, ZERO), prefix, phrases, values)

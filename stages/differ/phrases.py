@@ -72,12 +72,13 @@ EVERY_LANGUAGE = 0xFFFF_FFFF
 MONTHS = 1
 CALENDAR_KINDS = 3
 """Senses of the kinds 0, 1 and 2 are weekdays, months and days."""
-STAGES, INFINITIVES, OUTLETS, INSTITUTIONS = 3, 4, 5, 6
+STAGES, INFINITIVES, OUTLETS, INSTITUTIONS, GREETINGS, UNITS, ORDINALS = 3, 4, 5, 6, 7, 8, 9
 """Kinds of senses that exclude nothing: what stage of an event a phrase says, words before an infinitive, and
-words that end the name of an outlet or of an institution."""
-HARM = 3
-"""The stage that tells of dead and injured."""
-FIRST_OPPOSITE = 7
+words that end the name of an outlet or of an institution, words of greeting, units of measure,
+and endings of ordinals."""
+HARM, EDITION = 3, 6
+"""The stages that tell of dead and injured, and of another edition of a thing."""
+FIRST_OPPOSITE = 10
 """Each kind of senses from here on is one entry of the list of opposites."""
 
 BASES = 0x3000
@@ -105,6 +106,7 @@ class Phrases(NamedTuple):
         ending has its languages at HELD_NEGATION
     common: uint32[n], the languages in which a phrase has all of these roles that it has
     beside: uint32[32], by language: itself and those whose words are mixed into it
+    version: uint64[1], 8 bits of a hash of the built-in negations and numerals, on which tallies depend
     """
 
     classes: NDArray[np.uint16]
@@ -122,6 +124,7 @@ class Phrases(NamedTuple):
     held: NDArray[np.uint32]
     common: NDArray[np.uint32]
     beside: NDArray[np.uint32]
+    version: NDArray[np.uint64]
 
 
 @kernel(callee=True)
@@ -156,3 +159,22 @@ def find(phrases: Phrases, key: np.uint64) -> int:
             return row
         cell = (cell + 1) & mask
     return np.int64(-1)
+
+
+@kernel(callee=True)
+def has_sense(phrases: Phrases, row: int, sense: int) -> bool:
+    """Whether the phrase of a row has a sense."""
+    for position in range(phrases.sense_starts[row], phrases.sense_starts[row + 1]):
+        if phrases.senses[position] == sense:
+            return True
+    return False
+
+
+@kernel(callee=True)
+def has_sense_of_kind(phrases: Phrases, row: int, kind: int) -> bool:
+    """Whether a phrase has a sense of this kind. row: of the phrase, -1 for none"""
+    if row >= 0:
+        for position in range(phrases.sense_starts[row], phrases.sense_starts[row + 1]):
+            if phrases.senses[position] >> 8 == kind:
+                return True
+    return False

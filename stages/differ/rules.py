@@ -82,7 +82,7 @@ class Rule(IntEnum):
         rule.line, rule.limits, rule.version = "", (), 0
         return rule
 
-    NONE = (0, Category.BESIDE, False, "", "", (), 10)
+    NONE = (0, Category.BESIDE, False, "", "", (), 11)
     SAME_ID = (
         14, Category.BESIDE, False,
         "both have one id",
@@ -93,10 +93,13 @@ class Rule(IntEnum):
         "they give different numbers (12 cases / 15 cases)",
         "a replaced run holds numbers on both sides, and neither side's are all among the other's, "
         "counted with repeats; or, wherever they stand, each body has a number that the other lacks. Also "
-        "two short mixes one for one (12a / 12b); and in a run of at most 4 "
+        "the same numbers in another order (2:1 / 1:2), other operators (12+5 / 12-5), zeros that end a "
+        "version (3.1 / 3.10), Roman numbers (II / III), and a number or code in place of words, if the "
+        "bodies differ in two places at most (5 users / all users); two short mixes one for one "
+        "(12a / 12b); and in a run of at most 4 "
         "tokens a side a word such as *a* (a man / 2 men), or the last part of a series, where the other "
         "body has a number (第2回 / 最終回)",
-        (), 3,
+        (), 4,
     )  # fmt: skip
     NUMERAL = (
         2, Category.GUARD, True,
@@ -104,7 +107,7 @@ class Rule(IntEnum):
         "a replaced run of at most 4 tokens a side holds Chinese numerals on both sides and no equal "
         "value (三号线 / 四号线); or each body has one of its own before the same character, "
         "wherever it stands",
-        (), 2,
+        (), 3,
     )  # fmt: skip
     CALENDAR = (
         3, Category.GUARD, True,
@@ -113,7 +116,7 @@ class Rule(IntEnum):
         "周日, Monday / Friday, 今天 / 明天), or a longer one lies within two such words (星期一 / "
         "星期日), or one such word has characters more than the other (明日 / 明後日); or each body has one "
         "whose partner alone is in the other, wherever they stand",
-        (), 3,
+        (), 4,
     )  # fmt: skip
     NUMBER_ADDED = (
         4, Category.GUARD, True,
@@ -123,7 +126,7 @@ class Rule(IntEnum):
         "十万 / 二十万). Also a word such as *more* beside a number (three / three more), a number before "
         "a word that has another form in the other body (policeman / 11 policemen), and at the end the "
         "number of a part (part 2; (3) if nothing else differs)",
-        (), 2,
+        (), 3,
     )  # fmt: skip
     OPPOSITE = (
         5, Category.GUARD, True,
@@ -132,7 +135,7 @@ class Rule(IntEnum):
         "with words that differ in the mark at their ends alone (A+ / A-, Disney / Disney+), or the "
         "negations of both bodies differ by an odd number, and little remains of a run that touches "
         "one ([Denials](#denials))",
-        (), 4,
+        (), 5,
     )  # fmt: skip
     STAGE = (
         30, Category.GUARD, True,
@@ -141,25 +144,20 @@ class Rule(IntEnum):
         "one more (*poised*, *bid*, *another*, 拟, 再次), and the other body says nothing of the kind; or "
         "the later body alone tells of dead or injured (*kills*, 死亡); or one side has *to* or *will* "
         "before a verb, and the other side another form of it (to close / closes)",
-        (), 2,
-    )  # fmt: skip
-    EXCHANGED = (
-        6, Category.GUARD, True,
-        "two names have changed places (Anna lent Peter / Peter lent Anna)",
-        "what stood in one place stands in another, and the other way round (甲队胜乙队 / "
-        "乙队胜甲队, Anna lent Peter / Peter lent Anna)",
+        (), 3,
     )  # fmt: skip
     REPEATED = (
         21, Category.GUARD, True,
         "the same words are replaced in several places (another job, another city)",
         "each body has words of its own that stand at least twice where something was replaced, "
         "two characters or one word of three letters (Art Teacher … art teacher / Bus Driver … bus driver)",
-        (), 2,
+        (), 3,
     )  # fmt: skip
     CORRECTION = (
         7, Category.GUARD, True,
         "one is marked as a correction or a rumour (update, fake, 更正)",
         "an end of one body holds a correction that the other lacks (更正, 谣言, update, fake)",
+        (), 2,
     )  # fmt: skip
     LINK = (
         15, Category.REFERENCE, False,
@@ -182,7 +180,7 @@ class Rule(IntEnum):
         "replaced points are over a share of replaced and shared ones: `replaced_short` in bodies "
         "under `short` characters, else `replaced`. Words in two spellings or forms, and one number "
         "written in two ways, are no replacement",
-        ("short", "replaced_short", "replaced"), 3,
+        ("short", "replaced_short", "replaced"), 4,
     )  # fmt: skip
     BOTH_SAY_MORE = (
         9, Category.AMOUNT, False,
@@ -190,12 +188,12 @@ class Rule(IntEnum):
         "in short bodies, each has over a share to itself; or below twice that length, in at most "
         "`name_places` runs at any place, each has words of an alphabet with that many letters that the "
         "other lacks",
-        ("only_short", "each", "name_places"), 4,
+        ("only_short", "each", "name_places"), 5,
     )  # fmt: skip
     LONG_REPLACEMENT = (
         10, Category.AMOUNT, True,
         "a long passage of one is replaced by another passage",
-        "one replacement is longer than that", ("longest",), 3,
+        "one replacement is longer than that", ("longest",), 4,
     )  # fmt: skip
     IN_ITS_PLACE = (
         11, Category.AMOUNT, True,
@@ -207,7 +205,7 @@ class Rule(IntEnum):
         "Also two lists with one item in common (a, b / b, c), in short bodies another thing before and "
         "behind one question, and words of an alphabet where the other body has Han characters, if no more "
         "differs",
-        ("in_place", "places", "name_places"), 4,
+        ("in_place", "places", "name_places"), 5,
     )  # fmt: skip
     OWN_WORDS = (
         12, Category.AMOUNT, True,
@@ -215,13 +213,13 @@ class Rule(IntEnum):
         "the later body has more new pairs of characters in one place; a word that the earlier body "
         "lacks counts by its letters. Or words that say something and that the earlier body lacks make "
         "more than a share of it (`own_share`)",
-        ("own", "own_share"), 3,
+        ("own", "own_share"), 4,
     )  # fmt: skip
     ADDED_INSIDE = (
         18, Category.AMOUNT, True,
         "one has a passage in its middle that the other lacks",
         "between what both have, one has more characters that the other lacks (a field of a bill)",
-        ("inside",), 2,
+        ("inside",), 3,
     )  # fmt: skip
     WORD_ADDED = (
         20, Category.AMOUNT, True,
@@ -233,14 +231,21 @@ class Rule(IntEnum):
         "katakana and a number are worth 4, and phrases that say little are worth nothing. Up to four "
         "times that length it takes six times as many letters, and in Japanese up to twice that length as "
         "many on both sides",
-        ("added_short",), 4,
+        ("added_short",), 5,
     )  # fmt: skip
     TAIL = (
         19, Category.BESIDE, False,
         "they are long, and the numbers or negations after the first 512 characters differ",
         "both bodies have over 512 characters, what follows is about as long, and holds other "
         "numbers or another count of negations ([Long bodies](#long-bodies))",
-        (), 2,
+        (), 3,
+    )  # fmt: skip
+    SIGN = (
+        31, Category.BESIDE, False,
+        "each has a sign that says the opposite of the other's (📈 / 📉)",
+        "each body has a sign of one family that the other lacks: arrows up and down, thumbs, tick, cross, "
+        "circles of traffic lights, weather, flags (📈 / 📉, 👍 / 👎, 🇧🇷 / 🇦🇷); of bodies up to 512 "
+        "characters, four signs of each",
     )  # fmt: skip
     CARD = (
         13, Category.BESIDE, False,

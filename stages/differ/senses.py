@@ -14,6 +14,7 @@ from twinsieve.stages.differ.phrases import (
     LENGTHS_SHIFT,
     MAX_PHRASE,
     Phrases,
+    has_sense_of_kind,
 )
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.tokens import Tokens, phrase_lengths, phrase_row
@@ -142,25 +143,6 @@ def add_senses(row: int, phrases: Phrases, senses: NDArray[np.int64], count: int
                 senses[count] = phrases.senses[position]
                 count += 1
     return count
-
-
-@kernel(callee=True)
-def has_sense(phrases: Phrases, row: int, sense: int) -> bool:
-    """Whether the phrase of a row has a sense."""
-    for position in range(phrases.sense_starts[row], phrases.sense_starts[row + 1]):
-        if phrases.senses[position] == sense:
-            return True
-    return False
-
-
-@kernel(callee=True)
-def has_sense_of_kind(phrases: Phrases, row: int, kind: int) -> bool:
-    """Whether a phrase has a sense of this kind. row: of the phrase, -1 for none"""
-    if row >= 0:
-        for position in range(phrases.sense_starts[row], phrases.sense_starts[row + 1]):
-            if phrases.senses[position] >> 8 == kind:
-                return True
-    return False
 
 
 @kernel(callee=True)

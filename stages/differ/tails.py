@@ -1,16 +1,14 @@
 """Compares the numbers and negations in the tails of two long bodies, after their stored heads.
 
 For a body with more than STORED_LENGTH characters, a *tally* of the whole body is stored: the sum of the
-hashes of its numbers, and the number of its negations. The tally of its head, up to the end of the alignment,
-can be computed and subtracted; the rest is the tally of the tail. It does not depend on the order, so a moved
-paragraph makes no difference, and neither does an edit in the heads. Only numbers written in digits count,
-because "one" and 一 have many other uses.
+hashes of its numbers, and the number of its negations. The tally of its head, up to the end of the
+alignment, can be computed and subtracted; the rest is the tally of the tail. A tally carries the version of
+its lists: tallies of two versions are not compared, nor one of another version than that of the lists that
+judge. It does not depend on the order, so a moved paragraph makes no difference, and neither does an edit
+in the heads. Only numbers written in digits count, because "one" and 一 have many other uses.
 """
 
 from __future__ import annotations
-
-from functools import cache
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import STORED_LENGTH, Bodies
 from twinsieve.stages.differ.negations import negations
 from twinsieve.stages.differ.number_values import Values, new_values, read_digits
-from twinsieve.stages.differ.phrases import DIGIT, IDIOM, LAUGHS, NEGATES, NUMERAL, Phrases
+from twinsieve.stages.differ.phrases import DIGIT, LAUGHS, NEGATES, NUMERAL, Phrases
 from twinsieve.stages.differ.tokens import NUMBER, Tokens, new_tokens, tokenize
 from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.differ.workspace import Differing
@@ -30,8 +28,8 @@ _PIECE = 4096
 _CALM = 16
 """A piece ends in the middle of this many tokens without number and negation. No phrase is longer than half
 of them, so the end of a piece cuts no negation in two."""
-_COUNT_SHIFT = np.uint64(56)
-_NUMBERS = np.uint64((1 << 56) - 1)
+_COUNT_SHIFT, _VERSION_SHIFT = np.uint64(56), np.uint64(48)
+_NUMBERS = np.uint64((1 << 48) - 1)
 _ALIKE_SHARE, _ALIKE_LEAST = 50, 8
 """Tails are about equally long if their lengths differ by at most 1/50 or by at most 8 characters."""
 
@@ -39,23 +37,16 @@ _ALIKE_SHARE, _ALIKE_LEAST = 50, 8
 def fill_tallies(bodies: Bodies, tallies: NDArray[np.uint64]) -> None:
     """Write the tally of each near row with more than STORED_LENGTH characters, by the built-in lists.
 
-    tallies: uint64[n], highest byte: number of negations modulo 256; the other bytes: sum of number hashes
+    tallies: uint64[n], highest byte: number of negations modulo 256; next byte: version of the lists; the
+        other bytes: sum of number hashes. Of the shorter near rows the signs
     """
+    short = ~bodies.exact_only & (bodies.body_lengths <= STORED_LENGTH)
+    tallies[short] = bodies.signs[short]
     long = np.flatnonzero(~bodies.exact_only & (bodies.body_lengths > STORED_LENGTH))
     if len(long):
         bodies = bodies.for_kernels()
         columns = (bodies.chars, bodies.word_starts, bodies.starts, bodies.body_lengths)
         _fill(*columns, long, phrases_of(), new_tokens(_PIECE), new_values(), tallies)
-
-
-@cache
-def tally_version() -> str:
-    """A hash of the lists of words on which a tally depends."""
-    phrases = phrases_of()
-    counted = phrases.roles & np.uint32(NEGATES | IDIOM)
-    is_counted = counted != 0
-    parts = (phrases.keys[is_counted], counted[is_counted], phrases.worth)
-    return blake2b(b"".join(part.tobytes() for part in parts), digest_size=8).hexdigest()
 
 
 @kernel
@@ -85,7 +76,7 @@ def _fill(
             tally = _sum(tally, _tally(tokens, stop, phrases, values))
             read = tokens.starts[stop]
             start += read if read > 0 and cut else size
-        tallies[row] = tally
+        tallies[row] = tally | (phrases.version[0] << _VERSION_SHIFT)
 
 
 @kernel(callee=True)
@@ -118,9 +109,14 @@ def _tally(tokens: Tokens, end: int, phrases: Phrases, values: Values) -> np.uin
 
 @kernel(callee=True)
 def _sum(tally: np.uint64, other_tally: np.uint64) -> np.uint64:
-    """The sum of two tallies: the number of negations and the sum of hashes are added separately."""
+    """The sum of two tallies, without a version: the numbers of negations and the sums of hashes."""
     count = (tally >> _COUNT_SHIFT) + (other_tally >> _COUNT_SHIFT)
     return (count << _COUNT_SHIFT) | ((tally + other_tally) & _NUMBERS)
+
+
+@kernel(callee=True)
+def _version(tally: np.uint64) -> np.uint64:
+    return (tally >> _VERSION_SHIFT) & np.uint64(0xFF)
 
 
 @kernel(callee=True)
@@ -137,6 +133,9 @@ def tails_differ(
     length, tally: of the whole later body; other_length, other_tally: of the whole earlier body
     work: as `difference` left it, with the tokens of both heads and their alignment
     """
+    version = phrases.version[0]
+    if _version(tally) != version or _version(other_tally) != version:
+        return False
     end, other_end = work.alignment.ends[0], work.alignment.ends[1]
     behind = length - work.later.starts[end]
     other_behind = other_length - work.earlier.starts[other_end]

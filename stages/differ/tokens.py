@@ -54,6 +54,7 @@ CHARACTER, WORD, NUMBER, MIX = 0, 1, 2, 3
 """Kinds of tokens."""
 LIGHT_POINTS = 1
 """Points of a light word."""
+_HALF = tuple(map(ord, "1/2"))
 _PART = 4
 """Greatest number of characters of a part of a word that makes it a negation."""
 _UP_TO_LENGTHS = (1 << (LENGTHS_SHIFT + MAX_PHRASE)) - 1
@@ -154,7 +155,8 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
             if cut and j == length:
                 break
             key = hash_of(chars, i, j)
-            row = find(phrases, key) if letters or not every & DIGIT else np.int64(-1)
+            fraction = j - i == len(_HALF) and chars[i + 1] == _HALF[1]
+            row = find(phrases, key) if letters or fraction or not every & DIGIT else np.int64(-1)
             tokens.ids[count] = key if row < 0 else phrases.ids[row]
             tokens.rows[count] = row
             if not every & DIGIT:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import blake2b
 from importlib.resources import files
 from typing import Any
 
@@ -31,6 +32,7 @@ from twinsieve.stages.differ.phrases import (
     EVERY_LANGUAGE,
     EXCLUDES,
     FIRST_OPPOSITE,
+    GREETINGS,
     HELD,
     HELD_NEGATION,
     IDIOM,
@@ -49,10 +51,12 @@ from twinsieve.stages.differ.phrases import (
     NUMBERED,
     NUMERAL,
     ONE,
+    ORDINALS,
     OUTLETS,
     PART,
     POWER,
     STAGES,
+    UNITS,
     UNSPACED,
     Phrases,
     key_of,
@@ -95,7 +99,14 @@ _SOUGHT = BELOW_ZERO | MORE | COUNTER | NUMBERED | MEASURE | PART | LAST_PART | 
 """Roles of phrases that are looked up in few places, beside numbers, in what short bodies add, and between
 marks: no character need say where they begin."""
 _CALENDAR = ("weekdays", "months", "days")
-_KINDS = {INFINITIVES: "infinitives", OUTLETS: "outlets", INSTITUTIONS: "institutions"}
+_KINDS = {
+    INFINITIVES: "infinitives",
+    OUTLETS: "outlets",
+    INSTITUTIONS: "institutions",
+    GREETINGS: "greetings",
+    UNITS: "units",
+    ORDINALS: "ordinals",
+}
 _MAX_NUMBER = 10**12
 _MAX_POWER = 18
 _MAX_FORMS = 1000
@@ -284,7 +295,8 @@ def phrases_of(words: str = "") -> Phrases:
 
 @cache
 def _with_lists_of_user(words: str) -> Phrases:
-    return phrases_from([*_own_lists(), *_of_user(words)])
+    # Who reads a message makes its tally, and has the built-in lists alone.
+    return phrases_from([*_own_lists(), *_of_user(words)])._replace(version=_built_in().version)
 
 
 @cache
@@ -427,7 +439,16 @@ def _tables(lists: _Lists) -> Phrases:
         held,
         _common([entry.roles for entry in entries], held),
         np.array(lists.beside, np.uint32),
+        _version(keys, entries, worth),
     )
+
+
+def _version(keys: NDArray[np.uint64], entries: list[_Entry], worth: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """uint64[1]: `Phrases.version`"""
+    counted = np.array([entry.roles & (NEGATES | IDIOM) for entry in entries], np.uint32)
+    parts = (keys[counted != 0], counted[counted != 0], worth)
+    told = blake2b(b"".join(part.tobytes() for part in parts), digest_size=1)
+    return np.array([told.digest()[0]], np.uint64)
 
 
 def _common(roles: list[int], held: NDArray[np.uint32]) -> NDArray[np.uint32]:

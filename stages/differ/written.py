@@ -21,8 +21,8 @@ from twinsieve.stages.kernel import ZERO, kernel
 
 NO_SUCH = -1
 """What a function returns for a token that is not what it looks for."""
-_A, _P, _M, _COLON, _DOT = ord("a"), ord("p"), ord("m"), ord(":"), ord(".")
-_HALF_DAY, _MINUTES, _TEN = 12, 60, 10
+_A, _H, _P, _M, _COLON, _DOT = (ord(c) for c in "ahpm:.")
+_HALF_DAY, _DAY, _MINUTES, _TEN = 12, 24, 60, 10
 _MONTHS, _DAYS, _FIRST_YEAR, _LAST_YEAR = 12, 31, 1000, 2999
 _ORDINAL_LETTERS = 2
 
@@ -89,6 +89,17 @@ def clock_of(tokens: Tokens, position: int, phrases: Phrases) -> tuple[int, int,
 
 
 @kernel(callee=True)
+def is_clock(tokens: Tokens, position: int, phrases: Phrases) -> bool:
+    """Whether a token is an hour of a day, a mark and two digits of minutes: 14.30, 9:05."""
+    i, end = tokens.starts[position], tokens.starts[position + 1]
+    hour, i = _small(tokens, i, end, phrases)
+    if hour < 0 or hour > _DAY or i + 3 != end:
+        return False
+    minute, i = _small(tokens, i + 1, end, phrases)
+    return 0 <= minute < _MINUTES and i == end
+
+
+@kernel(callee=True)
 def _small(tokens: Tokens, i: int, end: int, phrases: Phrases) -> tuple[int, int]:
     """(value of the one or two digits from chars[i] on, or NO_SUCH; index after the digits)"""
     first, value = i, ZERO
@@ -96,6 +107,20 @@ def _small(tokens: Tokens, i: int, end: int, phrases: Phrases) -> tuple[int, int
         value = min(value * _TEN + phrases.worth[tokens.chars[i]], 10_000)
         i += 1
     return value if 1 <= i - first <= 2 else np.int64(NO_SUCH), np.int64(i)
+
+
+@kernel(callee=True)
+def hour_of(tokens: Tokens, position: int, phrases: Phrases) -> tuple[int, int]:
+    """(hour, minute) of a mix such as 20h, 20h00 or 9h30; the hour is NO_SUCH for any other token."""
+    i, end = tokens.starts[position], tokens.starts[position + 1]
+    hour, i = _small(tokens, i, end, phrases)
+    if tokens.kinds[position] != MIX or not 0 <= hour <= _DAY or i == end or tokens.chars[i] != _H:
+        return np.int64(NO_SUCH), ZERO
+    if i + 1 == end:
+        return hour, ZERO
+    minute, stop = _small(tokens, i + 1, end, phrases)
+    fits = stop == end and end - i == 3 and minute < _MINUTES
+    return hour if fits else np.int64(NO_SUCH), minute
 
 
 @kernel(callee=True)

@@ -37,7 +37,7 @@ def digests(config: DigestConfig, bodies: Bodies, keys: Keys | None = None) -> N
     raises: UsageError if there is not one key per row
 
     >>> import mmh3
-    >>> bodies = Bodies(np.array([97], np.uint32), np.array([0, 1]), *[np.zeros(1, np.uint8)] * 4)
+    >>> bodies = Bodies(np.array([97], np.uint32), np.array([0, 1]), *[np.zeros(1, np.uint8)] * 5)
     >>> digests(DigestConfig(), bodies).tobytes() == mmh3.mmh3_x64_128_digest(b"a\\0\\0\\0")
     True
     """

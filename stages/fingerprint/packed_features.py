@@ -36,7 +36,8 @@ def packed_features(bodies: Bodies, rules: FeatureRules, seed: np.uint64) -> Pac
     >>> from twinsieve.stages.fingerprint.simhash import OCCURRENCES
     >>> lengths = np.array([9], np.int32)
     >>> chars = np.array([ord(c) for c in "天气天气天气天气好"], np.uint32)
-    >>> bodies = Bodies(chars, np.array([0, 9]), np.zeros(9, np.uint8), lengths, lengths, np.array([False]))
+    >>> starts, none = np.array([0, 9]), np.array([False])
+    >>> bodies = Bodies(chars, starts, np.zeros(9, np.uint8), lengths, lengths, none, lengths)
     >>> rules = FeatureRules(True, 1, 1, OCCURRENCES, 1, np.empty(0, np.uint64), np.ones(1, np.int64))
     >>> packed_features(bodies, rules, np.uint64(7)).weights.tolist()
     [4, 4, 1]

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import Any
 
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, STORED_LENGTH, BandLayout, Bodies, Fingerprints
-from twinsieve.stages.differ.tails import fill_tallies, tally_version
+from twinsieve.stages.differ.tails import fill_tallies
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest import Keys
 from twinsieve.stages.fingerprint.digest_config import DigestConfig, SignatureConfig
@@ -158,8 +158,8 @@ class Scheme:
     def scheme_id(self) -> str:
         """16 hex digits; two schemes with the same id give each text the same fingerprints.
 
-        It is a hash of all settings, the name of the secret, `text_version`, KERNEL_VERSION, the lists of
-        words for tallies, and jieba's tables if keywords are used.
+        It is a hash of all settings, the name of the secret, `text_version`, KERNEL_VERSION, and jieba's
+        tables if keywords are used. Lists of words are left out: tallies carry their version.
         """
         named = json.dumps(_origins(self.config), sort_keys=True, separators=(",", ":"))
         return blake2b(named.encode(), digest_size=8, person=b"twinsieve-scheme").hexdigest()
@@ -202,7 +202,6 @@ def _origins(config: SchemeConfig) -> dict[str, Any]:
         "lengths": [MIN_NEAR_LENGTH, STORED_LENGTH],
         "text": text_version(config.text),
         "kernels": KERNEL_VERSION,
-        "tallies": tally_version(),
         "data": _data(config),
     }
 

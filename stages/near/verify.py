@@ -41,6 +41,7 @@ from twinsieve.stages.near.lcs import (
     stored_char,
 )
 from twinsieve.stages.near.one_number import differ_in_a_number
+from twinsieve.stages.text.signs import signs_differ
 from twinsieve.stages.window.buckets import WAYS, LookUps, new_look_ups
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import (
@@ -61,6 +62,7 @@ REASON_SHIFT = 2
 """status >> REASON_SHIFT is the number of the `Rule` that keeps the pair apart, or 0."""
 SAME_ID = int(Rule.SAME_ID) << REASON_SHIFT
 _CARD = int(Rule.CARD) << REASON_SHIFT
+_SIGN = int(Rule.SIGN) << REASON_SHIFT
 _TAIL = int(Rule.TAIL) << REASON_SHIFT
 _NUMBER = int(Rule.NUMBER) << REASON_SHIFT
 
@@ -276,6 +278,8 @@ def compare_texts(
         reason, _ = _difference(chunk, row, ring, slot, rules.limits, scratch)
         if reason:
             return status | (reason << REASON_SHIFT), matched, compared
+        if not long and signs_differ(np.uint32(chunk.tallies[row]), ring.signs[slot]):
+            return status | _SIGN, matched, compared
         if min(length, other) > STORED_LENGTH:
             tally, other_tally = chunk.tallies[row], tally_of(ring, slot)
             if tails_differ(length, tally, other, other_tally, scratch.phrases, scratch.differing):

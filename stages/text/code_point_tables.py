@@ -51,7 +51,10 @@ NO_SIGN_AFTER = 1 << 25
 """Property bit: a dash right after the character is a hyphen or part of a range: COVID-19, 5%-8%, 3月-5月."""
 BETWEEN = 1 << 26
 """Property bit: the character may begin a mark with a meaning, between two words (→) or right after one (C#,
-C++, S23+, A-)."""
+C++, S23+, A-), or be an operator (a + b)."""
+
+OPERATOR = 1 << 27
+"""Property bit: the character may be an operator between two terms (`LETTER_OPERATORS`)."""
 
 HAS_UNFOLD = 1 << 12
 HAS_LINK = 1 << 13
@@ -109,6 +112,8 @@ only stretches a word: bodies drop them. The signs of other scripts (Thai, Hindi
 source: The Unicode Standard, 9.1 and 9.2"""
 _TURKISH_I = (0x0130, 0x0131)
 _SMALL_I = np.array([ord("i")], np.uint32)
+_KEYBOARDS = {0x06CC: 0x064A, 0x06A9: 0x0643, 0x06C1: 0x0647}
+"""ی ک ہ as ي ك ه: letters that one reader types on one keyboard and another on the other."""
 _DOT_ABOVE = 0x0307
 """NFKC has composed it with the letter before where there is such a letter; İ in small letters leaves it
 behind an i, where no Turkish text has it."""
@@ -119,15 +124,35 @@ NUMBER_SEPARATORS = {
     ".": ".·٫",
     ",": ",、",
     ":": ":∶",
-    "/": "/⁄∕",
+    "/": "/⁄∕÷",
     "-": "-‐‑‒–—―−~〜∼",
     "+": "+",
-    "*": "*×",
+    "*": "*×∗⋅",
+    "^": "^",
+    "±": "±",
 }
 """Characters that may stand inside a number, by the ASCII mark that the body keeps for them. So "3~5天"
 becomes "3-5天", not "35天".
 
-Only a single mark between two digits is kept: "3--5" becomes "35", and so does "3 5".
+Only a single mark between two digits is kept: "3--5" becomes "35", and so does "3 5". Blanks around a mark of
+SPACED_OPERATORS change nothing: "12 + 5" becomes "12+5".
+"""
+SPACED_OPERATORS = "+-*/^±"
+"""Marks inside a number that also stand between two numbers with blanks around them."""
+LETTER_OPERATORS = {
+    "+": "+",
+    "*": "*×∗⋅",
+    "±": "±",
+    "∪": "∪",
+    "∩": "∩",
+    "∧": "∧",
+    "∨": "∨",
+    "&": "&",
+    "|": "|",
+}
+"""Signs between two terms (numbers and single letters: a + b, 3x * y), by the character that a body keeps.
+
+No sign that often stands between such terms and joins none: a dash, a slash (A/B, F-16).
 """
 
 NUMBER_PREFIXES = {"-": "-−–", "<": "<", ">": ">", "≤": "≤≦⩽", "≥": "≥≧⩾"}
@@ -158,7 +183,7 @@ words.
 """
 DASHES = "-−–—"
 """Characters that, besides the equals sign, can form the shaft of an ASCII arrow (-->)."""
-_BEGIN_A_MARK = DASHES + "!#+"
+_BEGIN_A_MARK = DASHES + "!#" + "".join(LETTER_OPERATORS.values())
 _NOT_BEFORE_A_SIGN = "%‰°)]零〇一二三四五六七八九十百千万亿两萬億兩日号月年点时居號點時"
 
 IN_NUMBER_DIGIT = 1
@@ -199,7 +224,8 @@ class Changes(NamedTuple):
 
 
 def case_folds() -> Changes:
-    """Case folding as bodies have it: that of Unicode, but for the Turkish İ and ı, which become i.
+    """Case folding as bodies have it: that of Unicode, but for the Turkish İ and ı, which become i, and for
+    letters of Persian and Urdu keyboards, which become those of Arabic ones.
 
     Unicode makes I an i, İ an i with a dot, and leaves ı. So one Turkish word would be two words in capitals
     and in small letters.
@@ -207,6 +233,7 @@ def case_folds() -> Changes:
     folds = changes("folding")
     texts = np.split(folds.texts, folds.starts[1:-1])
     by_code = dict(zip(folds.codes.tolist(), texts, strict=True)) | dict.fromkeys(_TURKISH_I, _SMALL_I)
+    by_code |= {code: np.array([letter], np.uint32) for code, letter in _KEYBOARDS.items()}
     codes = np.array(sorted(by_code), np.uint32)
     kept = [by_code[code] for code in codes.tolist()]
     return Changes(codes, starts_of(np.array(list(map(len, kept)))), np.concatenate(kept))
@@ -286,6 +313,8 @@ def _classes() -> NDArray[np.uint32]:
         every[_codes(texts)] |= SEPARATOR
     for texts in (*BETWEEN_WORDS.values(), _BEGIN_A_MARK):
         every[_codes(texts)] |= BETWEEN
+    for texts in LETTER_OPERATORS.values():
+        every[_codes(texts)] |= OPERATOR
     return properties
 
 
@@ -337,7 +366,8 @@ def tables() -> Tables:
     separators[currencies] = currencies
     # A later entry replaces an earlier one: so the table has * for ×, as inside a number. Comparisons have
     # the same entry before a number and between words.
-    for kept, texts in (*BETWEEN_WORDS.items(), *NUMBER_SEPARATORS.items(), *NUMBER_PREFIXES.items()):
+    kept_as = (*BETWEEN_WORDS.items(), *LETTER_OPERATORS.items(), *NUMBER_SEPARATORS.items())
+    for kept, texts in (*kept_as, *NUMBER_PREFIXES.items()):
         separators[_codes(texts)] = ord(kept)
     folds, mapped = case_folds(), changes("nfkc")
     entries, grow = _entries(folds, 0)

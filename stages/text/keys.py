@@ -42,16 +42,20 @@ from twinsieve.stages.text.code_point_tables import (
     LETTER,
     MARK,
     NO_SIGN_AFTER,
+    OPERATOR,
     SEPARATOR,
     SEQUENCE,
     SIGN,
     SPACE,
+    SPACED_OPERATORS,
+    SPECIAL_PLANES,
     SYMBOL,
     UNSPACED,
     Tables,
 )
 from twinsieve.stages.text.compatibility import PackedText
 from twinsieve.stages.text.references import References, write_references
+from twinsieve.stages.text.signs import flag_of, is_indicator, with_sign
 
 _SEQUENCE = np.uint32(SEQUENCE)
 _COMMA = 44
@@ -64,6 +68,10 @@ _A, _Z = ord("a"), ord("z")
 _LOWER = 32
 _LESS, _MORE, _LESS_OR_EQUAL, _MORE_OR_EQUAL, _UNEQUAL = (np.uint32(ord(c)) for c in "<>≤≥≠")
 _RIGHT, _LEFT, _BOTH_WAYS, _WRONG = (np.uint32(ord(c)) for c in "→←↔✗")
+_EX = ord("x")
+_POINT, _PERCENT = ord("."), ord("%")
+_MIDDLE_DOT, _COLON, _STAR = ord("·"), ord(":"), np.uint32(ord("*"))
+_SPACED = np.array([ord(c) for c in SPACED_OPERATORS], dtype=np.uint32)
 _DASHES = np.array([ord(c) for c in DASHES], dtype=np.uint32)
 _MAX_SHAFT = 8
 """Greatest number of dashes and equals signs in the shaft of an ASCII arrow."""
@@ -71,6 +79,14 @@ _MAX_GRADE = 3
 """Greatest length of a word after which a minus belongs to the word (a grade such as A-)."""
 _MAX_BRACKET = 32
 """< and > are brackets, not comparisons, if at most this many characters stand between them: <b>, <大学>."""
+_COUNTER = 24
+"""Greatest length of a label and its counter (UPDATE 2-), and of digits before a %."""
+_QUOTES = 8
+"""Greatest number of blanks and quote marks before a > that begins a line."""
+_IN_TEXT = 64
+"""Greatest number of characters of the text before the dash behind them."""
+_WITHOUT_CASE = 0x590
+"""No script from here on has small letters that capitals fold to, but for a few that nobody writes today."""
 _RUN, _IN_RUN = LETTER | UNSPACED | DIGIT | CASED, LETTER | UNSPACED
 """Properties that are looked at, and those that a plain letter of an unspaced script has of them."""
 _NO_MARK, _SEVERAL = np.uint32(0), np.uint32(1)
@@ -188,7 +204,7 @@ def _mark_at(t: NDArray[np.uint32], i: int, n: int, separators: NDArray[np.uint3
     followed = i + 1 < n and t[i + 1] == _EQUALS
     if code == _EXCLAMATION:
         return (_UNEQUAL if followed else _NO_MARK), i + 1 + followed
-    if code in (_HASH, _PLUS):
+    if code == _HASH:
         return _NO_MARK, i + 1
     if code == _TIMES:
         return _WRONG, i + 1
@@ -198,6 +214,121 @@ def _mark_at(t: NDArray[np.uint32], i: int, n: int, separators: NDArray[np.uint3
     if followed and kept == _LESS_OR_EQUAL:
         return kept, i + 2
     return kept, i + 1
+
+
+@kernel(callee=True)
+def _spaced_operator(
+    t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32], separators: NDArray[np.uint32]
+) -> tuple[np.uint32, int]:
+    """(the operator between the number before the blank at i and another one, as inside a number; the index
+    of that number); (_NO_MARK, i) for none. 12 + 5 is 12+5"""
+    k = i
+    while k < n and k < i + 2 and t[k] == _BLANK:
+        k += 1
+    if k + 2 >= n or t[k + 1] != _BLANK:
+        return _NO_MARK, i
+    kept = separators[t[k]] if properties[t[k]] & SEPARATOR else _NO_MARK
+    if t[k] == _MIDDLE_DOT or t[k] | _LOWER == _EX:
+        kept = _STAR
+    operates = False
+    for operator in _SPACED:
+        operates |= kept == operator
+    behind = k + 2
+    if behind + 1 < n and t[behind] == _BLANK:
+        behind += 1
+    return (kept, behind) if operates and properties[t[behind]] & DIGIT else (_NO_MARK, i)
+
+
+@kernel(callee=True)
+def _joins_terms(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> bool:
+    """Whether a number or single letter stands before and behind the sign at i, with a blank on both sides or
+    none.
+
+    The term before may be both, 3x or x2.
+    """
+    if i == 0 or i + 1 == n or (t[i - 1] == _BLANK) != (t[i + 1] == _BLANK):
+        return False
+    blanks = np.int64(t[i - 1] == _BLANK)
+    k, behind = i - 1 - blanks, i + 1 + blanks
+    if k < 0 or behind >= n:
+        return False
+    p, q = properties[t[k]], properties[t[behind]]
+    if not p & q & LETTER or (p | q) & UNSPACED:
+        return False
+    before = properties[t[k - 1]] if k > 0 and not p & DIGIT else p & np.uint32(0)
+    then = properties[t[behind + 1]] if behind + 1 < n and not q & DIGIT else q & np.uint32(0)
+    return (
+        (before | then) & MARK == 0
+        and before & (LETTER | DIGIT) != LETTER
+        and then & (LETTER | DIGIT) != LETTER
+    )
+
+
+@kernel(callee=True)
+def _counts_headlines(
+    t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32], out: NDArray[np.uint32],
+    word_starts: NDArray[np.uint8], first: int, w: int,
+) -> bool:  # fmt: skip
+    """Whether the dash at i stands behind the counter of a label: UPDATE 2-Oil, not UPDATE 2-Year-Old.
+
+    The counter is the second word of the text, before it stand no colon and no small letter, and a word that
+    begins with a capital or a letter without case follows, with no dash behind it.
+    first, w: where the row begins and ends in `out`
+    """
+    if (
+        w == first
+        or w - first > _COUNTER
+        or i > _IN_TEXT
+        or properties[out[first]] & (LETTER | DIGIT) != LETTER
+    ):
+        return False
+    words, k = ZERO, w - 1
+    while k >= first and properties[out[k]] & DIGIT:
+        k -= 1
+    if k == w - 1 or k < first or not word_starts[k + 1]:
+        return False
+    while k >= first:
+        words += word_starts[k]
+        k -= 1
+    if words != 1:
+        return False
+    for k in range(i):
+        small = properties[t[k]] & (LETTER | DIGIT | CASED) == LETTER and t[k] < _WITHOUT_CASE
+        if t[k] == _COLON or small:
+            return False
+    if not properties[t[i - 1]] & (DIGIT | SPACE):
+        return False
+    first = k = i + 1 + np.int64(i + 1 < n and t[i + 1] == _BLANK)
+    while k < min(n, first + _COUNTER) and properties[t[k]] & (LETTER | DIGIT) == LETTER:
+        k += 1
+    if k < first + 2 or (k < n and properties[t[k]] & SIGN):
+        return False
+    return properties[t[first]] & CASED != 0 or t[first] >= _WITHOUT_CASE
+
+
+@kernel(callee=True)
+def _without_zeros(out: NDArray[np.uint32], w: int, first: int, properties: NDArray[np.uint32]) -> int:
+    """Where a row ends without the zeros that end a number with a point: 4.50 % is 4.5.
+
+    w: where it ends in `out`
+    """
+    k = w
+    while k > max(first, w - _COUNTER) and properties[out[k - 1]] & DIGIT:
+        k -= 1
+    if k in (w, first) or out[k - 1] != _POINT:
+        return w
+    while out[w - 1] == _ZERO:
+        w -= 1
+    return w - (out[w - 1] == _POINT)
+
+
+@kernel(callee=True)
+def _begins_line(t: NDArray[np.uint32], i: int) -> bool:
+    """Whether nothing but blanks and the same mark stands before the mark at i in its line."""
+    k, last = i - 1, i - _QUOTES
+    while k >= max(last, 0) and (t[k] == _BLANK or t[k] == t[i]):
+        k -= 1
+    return k < 0 or t[k] == _NEWLINE
 
 
 @kernel(callee=True)
@@ -287,15 +418,16 @@ def _write(
     product: bool,
     symbols: bool,
     lookups: Tables,
+    sign_at: NDArray[np.uint8],
     out: NDArray[np.uint32],
     word_starts: NDArray[np.uint8],
     first: int,
-) -> tuple[int, int, bool]:
+) -> tuple[int, int, bool, np.uint32]:
     """Write the characters of one row that its body keeps to out[first:].
 
-    symbols: also keep symbols, and all marks wherever they stand
+    symbols: also keep symbols, and all marks wherever they stand; sign_at: `sign_table`
     returns: (number of characters written; number of them before the last card mark, or -1 without one;
-        whether none of them is a letter or combining mark; digits are no letters here)
+        whether none of them is a letter or combining mark; digits are no letters here; its signs)
     """
     properties, folding, separators = lookups.properties, lookups.folding, lookups.separators
     w = first
@@ -308,6 +440,7 @@ def _write(
     may_group = False  # whether the number so far can have commas that group thousands
     group = 0
     mark = _NO_MARK
+    said = np.uint32(0)
     closing = -1
     after = ZERO
     while after < n:
@@ -351,9 +484,26 @@ def _write(
             code = separators[code]
             begins_word = False
         else:
+            if product and in_number and code == _BLANK:
+                operator, after = _spaced_operator(t, i, n, properties, separators)
+                if operator != _NO_MARK:
+                    may_group = False
+                    out[w] = operator
+                    word_starts[w] = 0
+                    w += 1
+                    continue
+                after = i + 1
             in_number = False
             prefix_end = 0
-            if product and p & (SIGN | CURRENCY | COMPARISON):
+            if product and w > first and code == _PERCENT:
+                w = _without_zeros(out, w, first, properties)
+            if code < SPECIAL_PLANES and sign_at[code]:
+                said = with_sign(said, np.uint32(sign_at[code]))
+            elif is_indicator(code) and after < n and is_indicator(t[after]):
+                said = with_sign(said, flag_of(code, t[after]))
+                after += 1
+            quotes = code == _MORE and (i == closing or _begins_line(t, i))
+            if product and p & (SIGN | CURRENCY | COMPARISON) and not quotes:
                 prefix_end = _prefix_end(t, i, n, properties)
             if prefix_end:
                 after = prefix_end
@@ -377,6 +527,16 @@ def _write(
                 new_word = True
                 begins_word = True
                 sign = _NO_MARK
+                if (
+                    product
+                    and p & SIGN
+                    and _counts_headlines(t, i, n, properties, out, word_starts, first, w)
+                ):
+                    out[w] = separators[code]
+                    word_starts[w] = 0
+                    w += 1
+                    follows_letter = False
+                    continue
                 if product and p & BETWEEN:
                     attached = follows_letter and not unspaced & UNSPACED
                     if attached and (code in (_HASH, _PLUS) or p & SIGN):
@@ -389,7 +549,9 @@ def _write(
                             after = i + size
                             follows_letter = False
                             continue
-                    if i != closing:
+                    if p & OPERATOR and _joins_terms(t, i, n, properties):
+                        sign = _STAR if code == _TIMES else separators[code]
+                    elif not quotes and (not p & OPERATOR or code == _TIMES):
                         sign, after = _mark_at(t, i, n, separators)
                         if sign == _LESS:
                             bracket = _bracket_end(t, i, n, properties)
@@ -409,7 +571,7 @@ def _write(
         out[w] = code
         word_starts[w] = begins_word
         w += 1
-    return w - first, own, digits_alone
+    return w - first, own, digits_alone, said
 
 
 @kernel(callee=True)
@@ -438,6 +600,7 @@ class BodyColumns(NamedTuple):
     body_lengths: NDArray[np.int32]
     own_lengths: NDArray[np.int32]
     exact_only: NDArray[np.bool_]
+    signs: NDArray[np.uint32]
 
 
 @kernel
@@ -448,6 +611,7 @@ def write_keys(
     raw_starts: NDArray[np.int64],
     product: bool,
     lookups: Tables,
+    sign_at: NDArray[np.uint8],
     references: References,
     scratch: NDArray[np.uint32],
     bodies: BodyColumns,
@@ -456,6 +620,7 @@ def write_keys(
 
     text, ends: NFKC text after the rules of the profile; row i is chars[starts[i]:ends[i]]
     raw, raw_starts: the raw text
+    sign_at: `sign_table`
     scratch: room for three times the longest row that case folding makes longer
     bodies: chars and word_starts have room for the body or the raw text of each row, whichever is longer,
         plus its references
@@ -470,15 +635,18 @@ def write_keys(
         if bits & GROWS:
             n = _unfold_growing(t, n, lookups, scratch)
             t = scratch
-        length, own, digits_alone = _write(t, n, product, NO, lookups, out, word_starts, w)
+        length, own, digits_alone, signs = _write(t, n, product, NO, lookups, sign_at, out, word_starts, w)
         bodies.body_lengths[row] = length
         bodies.own_lengths[row] = own if own >= 0 else length
         bodies.exact_only[row] = length < MIN_NEAR_LENGTH or digits_alone
+        bodies.signs[row] = signs
         if length < MIN_NEAR_LENGTH:
             # If all letters of a row were in dropped tags, links and names, its key text is the raw text. A
             # key text of the remaining symbols would make posts with different tags equal.
             if product and (length > 0 or not bits & (LETTER | HAS_TAG | HAS_AT)):
-                length, own, digits_alone = _write(t, n, product, YES, lookups, out, word_starts, w)
+                length, own, digits_alone, signs = _write(
+                    t, n, product, YES, lookups, sign_at, out, word_starts, w
+                )
             if length == 0:
                 for i in range(raw_starts[row], raw_starts[row + 1]):
                     out[w + length] = raw[i]

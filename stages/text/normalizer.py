@@ -17,6 +17,7 @@ from twinsieve.stages.text.keys import BodyColumns, write_keys
 from twinsieve.stages.text.profiles import apply_profile
 from twinsieve.stages.text.references import MAX_REFERENCES, find_references, new_references
 from twinsieve.stages.text.rules import DropRules, TextConfig
+from twinsieve.stages.text.signs import sign_table
 
 CHUNK_CHARS = 1 << 18
 """Number of characters that are processed at once. It limits the temporary memory, and keeps the data in the
@@ -127,8 +128,11 @@ class Normalizer:
             body_lengths=np.empty(rows, dtype=np.int32),
             own_lengths=np.empty(rows, dtype=np.int32),
             exact_only=np.empty(rows, dtype=np.bool_),
+            signs=np.empty(rows, dtype=np.uint32),
         )
-        write_keys(text, ends, raw, raw_starts, self._product, lookups, references, scratch, columns)
+        write_keys(
+            text, ends, raw, raw_starts, self._product, lookups, sign_table(), references, scratch, columns
+        )
         used = columns.starts[-1]
         bodies = Bodies(*columns)
         bodies.chars = bodies.chars[:used]

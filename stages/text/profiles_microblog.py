@@ -23,6 +23,7 @@ markers are dropped."""
 _BLANK, _NEWLINE = ord(" "), ord("\n")
 _HASH, _SLASH, _AT, _COLON, _QUESTION = ord("#"), ord("/"), ord("@"), ord(":"), ord("?")
 _MIDDLE_DOT, _BRACKET = ord("·"), ord("]")
+_OPENS_A_TAG = tuple(map(ord, "'\u2018\u2019([{\"\u201c\u00ab/"))
 _C, _D, _L, _O, _TWO = (ord(c) for c in "cdLO2")
 _UNFOLD = np.array([ord(c) for c in "收起展开全文"], dtype=np.uint32)
 _LINK = np.array([ord(c) for c in "网页链接"], dtype=np.uint32)
@@ -84,14 +85,31 @@ def closed_tag_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np
     """Index after the #hashtag# that begins with the # at i; i if there is none.
 
     It has 1 to MAX_TAG_LENGTH characters on one line, and no blank stands before its second #: there another
-    tag begins, as in "#storm in the north #help".
+    tag begins, as in "#storm in the north #help". A topic of Weibo holds Han characters, kana or Hangul.
+    Without any of them it is one word, and the second # touches none of _OPENS_A_TAG: what stands between
+    l'#Europe and (#NATO) is text.
     """
     stop = min(n, i + MAX_TAG_LENGTH + 2)
     k = i + 1
+    topic, blank = False, False
     while k < stop and t[k] != _HASH and t[k] != _NEWLINE:
+        topic = topic or _is_of_topic(t[k])
+        blank = blank or properties[t[k]] & SPACE != 0
         k += 1
-    closed = k < stop and t[k] == _HASH and k > i + 1 and not properties[t[k - 1]] & SPACE
-    return k + 1 if closed else i
+    if k >= stop or t[k] != _HASH or k == i + 1 or properties[t[k - 1]] & SPACE:
+        return i
+    if topic:
+        return k + 1
+    opens = False
+    for c in _OPENS_A_TAG:
+        opens |= t[k - 1] == c
+    return i if blank or opens else k + 1
+
+
+@kernel(callee=True)
+def _is_of_topic(code: int) -> bool:
+    """Whether a character is Han, kana or Hangul."""
+    return 0x3040 <= code <= 0x318F or 0x3400 <= code <= 0x9FFF or 0xAC00 <= code <= 0xD7AF or code >= 0x20000
 
 
 @kernel(callee=True)

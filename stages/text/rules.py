@@ -16,7 +16,7 @@ BodyRule = Literal["product", "letters"]
 FoldVariants = Literal["none", "simplified", "traditional"]
 Compared = Literal["links", "mentions", "tags"]
 
-RULES_VERSION = 6
+RULES_VERSION = 7
 """Increase it with each change after which the same text and settings give another body or key text."""
 
 _OPENCC_CONFIGS = {"simplified": "t2s", "traditional": "s2t"}
@@ -139,7 +139,7 @@ class TextConfig:
 def text_version(config: TextConfig) -> str:
     """Versions, beyond the settings, that bodies depend on: rules, Unicode tables, and OpenCC if it is used.
 
-    >>> text_version(TextConfig()).startswith("rules 6, Unicode 17")
+    >>> text_version(TextConfig()).startswith("rules 7, Unicode 17")
     True
     """
     version = f"rules {RULES_VERSION}, Unicode {UNICODE_VERSION}"

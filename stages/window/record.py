@@ -20,7 +20,8 @@ RECORD = np.dtype(
         ("offset", "<u4"),
         ("own", "<u2"),
         ("wide", "u1"),
-        ("unused", "u1", (5,)),
+        ("unused", "u1"),
+        ("signs", "<u4"),
     ]
 )
 """The 64 bytes of a record under the method text.
@@ -32,6 +33,7 @@ length: body length; for an exact-only message -(key length); 0 for others that 
 offset: where the text begins in the arena, in granules (`window.ring.GRANULE`)
 own: body characters before a shared card, or `window.ring.NO_CARD`
 wide: 1 if the text has two units for each character
+signs: of a body that is stored whole, its signs (`Bodies.signs`)
 unused: zeros. A field, because a copy of an array leaves out bytes that belong to no field
 """
 

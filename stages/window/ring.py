@@ -64,7 +64,7 @@ class RingColumns(NamedTuple):
     """The columns of the ring, as kernels take them. N: capacity; a column that is not in use has a few rows.
 
     positions, times: int64[N]; offsets: uint32[N]; lengths: int32[N]; owns: uint16[N]; wides: uint8[N];
-        bags: uint64[N, 4]: the fields of the records (`window.record`), one record apart in memory
+        signs: uint32[N]; bags: uint64[N, 4]: the fields of the records (`window.record`), one a record
     tags: uint64[N], first half of the digest; ids, scopes, simhashes, second_simhashes: uint64[N];
         part_hashes: uint64[N, H]
     texts: uint16[units], the arena; counters: int64[5], see KEPT; tag_slots: int32[cells], see `TagIndex`
@@ -77,6 +77,7 @@ class RingColumns(NamedTuple):
     lengths: NDArray[np.int32]
     owns: NDArray[np.uint16]
     wides: NDArray[np.uint8]
+    signs: NDArray[np.uint32]
     bags: NDArray[np.uint64]
     ids: NDArray[np.uint64]
     scopes: NDArray[np.uint64]
@@ -98,6 +99,7 @@ _FIELDS = {
     "lengths": "length",
     "owns": "own",
     "wides": "wide",
+    "signs": "signs",
     "bags": "bag",
 }
 """The columns that are fields of the records: field by column."""
@@ -417,6 +419,7 @@ def _store_text(ring: RingColumns, chunk: Chunk, row: int, slot: int) -> None:
     ring.counters[HEAD] = head + granules
     ring.offsets[slot] = head
     ring.wides[slot] = wide
+    ring.signs[slot] = chunk.tallies[row] if chunk.lengths[row] <= STORED_LENGTH else 0
     unit = head * GRANULE
     texts = ring.texts
     written = texts[unit : unit + units]

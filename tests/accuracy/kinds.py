@@ -46,6 +46,6 @@ def written_pairs(kind: str, profile: str = "default") -> list[WrittenPair]:
     pairs = [JudgedPair(kind, f"{n}b", f"{n}a", "unsure") for n in range(len(rows))]
     verdicts = judge_pairs(pairs, texts, *configured(profile))
     return [
-        WrittenPair(n, row[0] == "same", *row[1:], dropped=verdict.dropped)
-        for n, (row, verdict) in enumerate(zip(rows, verdicts, strict=True))
+        WrittenPair(n, want == "same", language, earlier, later, verdict.dropped)
+        for n, ((want, language, earlier, later), verdict) in enumerate(zip(rows, verdicts, strict=True))
     ]

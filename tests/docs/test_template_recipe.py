@@ -1,4 +1,4 @@
-"""The recipe for texts of one template keeps of the rows on the page what the page says."""
+"""The recipes for texts of one template keep of the rows on the page what the page says."""
 
 from __future__ import annotations
 
@@ -28,6 +28,19 @@ def test_texts_of_one_template_are_compared_within_their_scope(
     del without[len(without) - 1]
     assert run(*without, "-q", *SMALL).code == 0
     assert Path("unique.jsonl").read_text().splitlines() == lines[:1]
+
+
+def test_tickets_are_compared_within_their_customer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    (rows,) = blocks(
+        _PAGE.read_text("utf-8").partition("\n## Tickets and mails\n")[2].partition("\n## ")[0], ""
+    )
+    monkeypatch.chdir(tmp_path)
+    Path("FILE").write_text(rows)
+    (words,) = (words for words in commands(_PAGE, "twinsieve") if "scope=[customer]" in words)
+    assert run(*words[1:], "-q", *SMALL).code == 0
+    assert Path("unique.jsonl").read_text().splitlines() == rows.splitlines()[:2]
 
 
 def test_rows_without_the_field_are_one_scope() -> None:

@@ -43,6 +43,7 @@ def golden_block() -> Block:
         np.array([5, 600], np.int32),
         np.array([5, 7], np.int32),
         np.array([True, False]),
+        np.zeros(2, np.uint32),
     )
     prints = Fingerprints(
         np.array([[1, 2], [3, 2**64 - 1]], np.uint64),

@@ -1,5 +1,6 @@
 """`python -m tests.mutants`: each known defect in a copy of the checkout; exit code 1 when the tests let one live.
 
+With --drawn, mutants drawn at random in their place: many of them change nothing that a test could see.
 A mutant whose text is no longer there fails too. A run that outlasts its limit counts as dead: it hangs.
 """
 
@@ -18,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
 
+from tests.mutants.drawn import DrawnMutant, drawn
 from tests.mutants.every import EVERY
 from tests.mutants.mutant import Mutant, MutantError
 
@@ -36,15 +38,22 @@ def main() -> int:
     parser.add_argument(
         "--at-once", action="store_true", help="do not try first whether the tests pass unchanged"
     )
+    parser.add_argument("--drawn", type=int, default=0, metavar="N", help="N mutants drawn from --under")
+    parser.add_argument("--under", default="stages/differ", help="a folder of the program")
+    parser.add_argument("--seed", type=int, default=20261130)
     options = parser.parse_args()
-    chosen = [mutant for mutant in EVERY if options.only in mutant.name]
+    every: Sequence[Mutant | DrawnMutant] = EVERY
+    if options.drawn:
+        every = drawn(_ROOT, options.under, options.drawn, options.seed)
+    chosen = [mutant for mutant in every if options.only in mutant.name]
     with tempfile.TemporaryDirectory(prefix="twinsieve-mutants-") as folder:
         trees: Queue[Path] = Queue()
         for number in range(options.jobs):
             shutil.copytree(_ROOT, Path(folder) / str(number), symlinks=True, ignore=_LEFT_BEHIND)
             trees.put(Path(folder) / str(number))
         every_test = sorted({test for mutant in chosen for test in mutant.tests})
-        if not options.at_once and _fails(Path(folder) / "0", every_test, options.limit_s * 3):
+        interpreted = all(mutant.interpreted for mutant in chosen)
+        if not options.at_once and _fails(Path(folder) / "0", every_test, options.limit_s * 3, interpreted):
             print(f"without any mutant, some of these fail already: {' '.join(every_test)}")
             return 1
 
@@ -65,7 +74,7 @@ def main() -> int:
     return 1 if {"lives", "does not fit"} & counts.keys() else 0
 
 
-def _try(mutant: Mutant, tree: Path, limit_s: float) -> str:
+def _try(mutant: Mutant | DrawnMutant, tree: Path, limit_s: float) -> str:
     """What became of it: dead, hangs (dead too), lives, does not fit."""
     place = tree / mutant.path
     try:
@@ -76,13 +85,14 @@ def _try(mutant: Mutant, tree: Path, limit_s: float) -> str:
     before = place.read_bytes()
     place.write_text(changed, "utf-8")
     try:
-        return _fails(tree, mutant.tests, limit_s) or "lives"
+        return _fails(tree, mutant.tests, limit_s, mutant.interpreted) or "lives"
     finally:
         place.write_bytes(before)
 
 
-def _fails(tree: Path, tests: Sequence[str], limit_s: float) -> str:
-    """ "dead" or "hangs", empty where all pass."""
+def _fails(tree: Path, tests: Sequence[str], limit_s: float, interpreted: bool) -> str:
+    """ "dead" or "hangs", empty where all pass. interpreted: without compiled kernels"""
+    plain = {"NUMBA_DISABLE_JIT": "1"} if interpreted else {}
     command = [
         sys.executable,
         "-B",
@@ -94,10 +104,17 @@ def _fails(tree: Path, tests: Sequence[str], limit_s: float) -> str:
         "no:cacheprovider",
         "-p",
         "no:xdist",
+        *(("-W", "ignore::RuntimeWarning") if interpreted else ()),
         *tests,
     ]
     process = subprocess.Popen(
-        command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        command,
+        cwd=tree,
+        env=os.environ | plain,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     )
     try:
         said, _ = process.communicate(timeout=limit_s)
@@ -105,7 +122,8 @@ def _fails(tree: Path, tests: Sequence[str], limit_s: float) -> str:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         return "hangs"
-    if process.returncode > 1:
+    # A drawn mutant may not even be imported; the unchanged tree was, before.
+    if process.returncode > 1 and not interpreted:
         raise SystemExit(f"pytest cannot run here:\n{said[-2000:]}")
     return "dead" if process.returncode else ""
 

@@ -241,13 +241,6 @@ EVERY = (
         KEPT_APART,
     ),
     Mutant(
-        "names around a word that stays may change places",
-        DIFFER + "exchanges.py",
-        "    if number + 1 == count or runs[number + 1][0] - run[1] > _EXCHANGED_TOKENS:\n",
-        "    if number + 1 == count or runs[number + 1][0] >= run[1]:\n",
-        KEPT_APART,
-    ),
-    Mutant(
         "an estimate says that long bodies are equal",
         VERIFY,
         "share = min(share, SIMILARITY_SCALE - 1)",

@@ -20,6 +20,7 @@ class Mutant:
 
     name: what is done wrong; path: from the root; old: must stand in the file exactly once
     tests: pytest arguments; one of these tests must fail
+    interpreted: whether they run without compiled kernels
     """
 
     name: str
@@ -27,6 +28,7 @@ class Mutant:
     old: str
     new: str
     tests: tuple[str, ...]
+    interpreted: bool = False
 
     def applied(self, root: Path) -> str:
         """The file's text with the defect.

@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -473,7 +474,14 @@ class Sieve:
                     rated.texts,
                     np.flatnonzero(~has_text),
                 )
-        return chosen.mask()
+        mask = chosen.mask()
+        if total > 0 and keep != "none" and not mask.any():
+            warnings.warn(
+                f"all {total:,} rows are copies of texts that this sieve kept in earlier calls, and none is "
+                "returned; a new Sieve() judges them anew",
+                stacklevel=4,
+            )
+        return mask
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the sieve to a folder that only its owner can read, because it holds texts of kept posts.

@@ -227,7 +227,7 @@ def _print(account: Account, settings: Settings) -> None:
 _OUTCOMES = {
     "dropped": "was dropped",
     "kept": "was kept",
-    "unreadable": "was not judged, as a dead letter",
+    "unreadable": "is a dead letter, and was not judged",
     "waits": "is not judged yet",
     "unknown": "no verdict is on record",
 }

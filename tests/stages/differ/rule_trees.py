@@ -28,8 +28,8 @@ from twinsieve.stages.differ.denials import denials_of, may_deny
 from twinsieve.stages.differ.difference import _any_marked_apart
 from twinsieve.stages.differ.elsewhere import each_has_a_number, each_has_a_numeral, sense_elsewhere
 from twinsieve.stages.differ.events import tells_other_stage
-from twinsieve.stages.differ.exchanges import is_exchanged
 from twinsieve.stages.differ.numbers import number_rules
+from twinsieve.stages.differ.operators import other_operator
 from twinsieve.stages.differ.repeated import are_repeated
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.senses import may_exclude, sense_rules
@@ -40,6 +40,7 @@ from twinsieve.stages.near.hamming import compare_bits
 from twinsieve.stages.near.one_number import differ_in_a_number
 from twinsieve.stages.near.signatures import compare_parts
 from twinsieve.stages.near.verify import _cards_differ, compare, same_id
+from twinsieve.stages.text.signs import signs_differ
 
 FILE = Path(__file__).with_suffix(".json")
 
@@ -50,9 +51,8 @@ CODE: dict[tuple[Rule, ...], tuple[Callable[..., Any], ...]] = {
         *(number_rules, differ_in_a_number, each_has_a_number, each_has_a_numeral),
     ),
     (Rule.CALENDAR, Rule.OPPOSITE): (sense_rules, may_exclude, sense_elsewhere),
-    (Rule.OPPOSITE,): (denials_of, may_deny, _any_marked_apart),
+    (Rule.OPPOSITE,): (denials_of, may_deny, _any_marked_apart, other_operator),
     (Rule.STAGE,): (tells_other_stage,),
-    (Rule.EXCHANGED,): (is_exchanged,),
     (Rule.REPEATED,): (are_repeated,),
     (Rule.CORRECTION,): (corrects,),
     (Rule.LINK, Rule.MENTION, Rule.TAG): (other_reference,),
@@ -62,6 +62,7 @@ CODE: dict[tuple[Rule, ...], tuple[Callable[..., Any], ...]] = {
     ): (measured,),
     (Rule.TAIL,): (tails_differ,),
     (Rule.CARD,): (_cards_differ,),
+    (Rule.SIGN,): (signs_differ,),
 }
 """The functions that decide rules, beside what they call. The code of NONE is all that rules share: it ends
 where the code of another rule begins."""

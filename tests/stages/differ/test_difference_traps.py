@@ -1,10 +1,10 @@
-"""Traps: what looks like a difference and is none, and the reverse; kernel and plain list agree on each."""
+"""Traps: what looks like a difference and is none, and the reverse."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.stages.differ.test_differences import FULL, GUARDS, reasons
+from tests.stages.differ.test_differences import FULL, GUARDS, HEADLINES, MICROBLOG, TITLES, reason_of
 from twinsieve.stages.contract import STORED_LENGTH, Differences
 from twinsieve.stages.differ.rules import Rule
 
@@ -12,9 +12,7 @@ _LONG = "".join(map(chr, range(0x4E00, 0x4E00 + STORED_LENGTH)))
 
 
 def both(earlier: str, later: str, differences: Differences) -> Rule:
-    kernel, plain = reasons(later, earlier, differences)
-    assert kernel == plain, (earlier, later)
-    return kernel
+    return reason_of(later, earlier, differences)
 
 
 @pytest.mark.parametrize(
@@ -64,9 +62,6 @@ def test_guards(earlier: str, later: str, rule: Rule) -> None:
         ("รถผ่านไม่ได้วันนี้", "รถผ่านได้วันนี้", Rule.OPPOSITE),
         ("เขาไม่ได้ไปทำงาน", "เขาไปทำงาน", Rule.OPPOSITE),
         # two names change places, a word moves
-        ("Serbia beats Croatia in the final", "Croatia beats Serbia in the final", Rule.EXCHANGED),
-        ("Trains from Porto to Coimbra are late", "Trains from Coimbra to Porto are late", Rule.EXCHANGED),
-        ("Anna lent Peter two hundred euros", "Peter lent Anna two hundred euros", Rule.EXCHANGED),
         ("We sing la la la la tonight for free", "We sing tonight la la la la for free", Rule.NONE),
         ("哈哈今天的电影真好看啊", "今天的电影哈哈真好看啊", Rule.NONE),
         # a negation of two words is one
@@ -147,3 +142,18 @@ def test_more_than_a_limit_inside_keeps_apart_whoever_has_it(words: int, rule: R
     assert both(before + behind, before + field + behind, sms) == rule
     assert both(before + field + behind, before + behind, sms) == rule
     assert both(before + behind, before + behind + field, sms) == Rule.NONE
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "limits", "rule"),
+    [
+        ("299,004w", "12points299,004w", HEADLINES, Rule.REPLACED),
+        ("三 12 03", "三", HEADLINES, Rule.NONE),
+        ("9/22 points 十 是 more", "9/22 回 是 more คน", MICROBLOG, Rule.NONE),
+        ("乙a- innocentbnmonday更正", "乙a+ 甲bnmonday。updateबंद", MICROBLOG, Rule.OPPOSITE),
+        ("monday 十 un มีค tourist", "un มีค tourist คน", TITLES, Rule.WORD_ADDED),
+    ],
+)
+def test_pairs_that_tell_mutants_apart(earlier: str, later: str, limits: Differences, rule: Rule) -> None:
+    """Drawn at random; each is one that a drawn mutant of a kernel judges in another way."""
+    assert both(earlier, later, limits) == rule

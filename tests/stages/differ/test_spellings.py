@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.stages.differ.test_differences import reasons
+from tests.stages.differ.test_differences import reason_of
 from twinsieve.stages.differ.rules import Rule
 
 
@@ -32,8 +32,8 @@ from twinsieve.stages.differ.rules import Rule
     ],
 )
 def test_a_word_stretched_laughed_or_politer_is_no_other_word(earlier: str, later: str) -> None:
-    assert reasons(later, earlier) == (Rule.NONE, Rule.NONE)
-    assert reasons(earlier, later) == (Rule.NONE, Rule.NONE)
+    assert reason_of(later, earlier) == Rule.NONE
+    assert reason_of(earlier, later) == Rule.NONE
 
 
 @pytest.mark.parametrize(
@@ -49,5 +49,4 @@ def test_a_word_stretched_laughed_or_politer_is_no_other_word(earlier: str, late
     ],
 )
 def test_another_word_stays_another_word(earlier: str, later: str) -> None:
-    kernel, listed = reasons(later, earlier)
-    assert kernel == listed != Rule.NONE
+    assert reason_of(later, earlier) != Rule.NONE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.stages.differ.test_differences import FULL, MICROBLOG, reasons
+from tests.stages.differ.test_differences import FULL, MICROBLOG, reason_of
 from twinsieve.stages.contract import Differences
 from twinsieve.stages.differ.rules import Rule
 
@@ -12,13 +12,8 @@ NONE = Rule.NONE
 
 
 def _both_ways(one: str, other: str, limits: Differences = FULL) -> set[Rule]:
-    """What the kernel says, the one as the later and as the earlier text; the plain list says the same."""
-    rules = set()
-    for later, earlier in ((one, other), (other, one)):
-        rule, plain = reasons(later, earlier, limits)
-        assert rule == plain, "the kernel and the plain list"
-        rules.add(rule)
-    return rules
+    """The reasons with each of them as the later text."""
+    return {reason_of(one, other, limits), reason_of(other, one, limits)}
 
 
 @pytest.mark.parametrize("limits", [FULL, MICROBLOG])

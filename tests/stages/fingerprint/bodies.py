@@ -30,4 +30,5 @@ def bodies_of(texts: list[str], word_starts: list[str] | None = None) -> Bodies:
         body_lengths=lengths,
         own_lengths=lengths.copy(),
         exact_only=lengths < MIN_NEAR_LENGTH,
+        signs=np.zeros(len(lengths), np.uint32),
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.golden.states import config_of, posts
-from tests.stages.differ.test_words import LISTS
+from tests.stages.differ.lists import LISTS
 from tests.whole_state import from_bytes, to_bytes
 from twinsieve.stages.contract import FULL, GUARDS, OFF, Differences, NearConfig, Window
 from twinsieve.stages.differ.rules import Rule

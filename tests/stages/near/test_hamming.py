@@ -36,6 +36,7 @@ def _batch(fingerprints: np.ndarray) -> Batch:
         lengths,
         lengths,
         np.zeros(n, np.bool_),
+        np.zeros(n, np.uint32),
     )
     prints = Fingerprints.blank(n, dims={"tables": 6, "weak": 2, "bands": 24})
     prints.digests[:] = np.arange(n)[:, None]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.stages.differ.test_differences import kernel_reason
+from tests.stages.differ.asked import reason
 from tests.stages.differ.test_words import LISTS
 from twinsieve.stages.contract import FULL, Batch, Differences, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.differ.rules import Rule
@@ -81,7 +81,7 @@ def _rules(later: str, earlier: str) -> tuple[Rule, Rule]:
     batch = replace(Batch.blank(2), bodies=bodies, fingerprints=prints)
     verdicts = BatchSieve(_CONFIG).judge(batch)
     is_short = bool(bodies.exact_only.any())
-    rule = Rule.NONE if is_short else kernel_reason(bodies, 1, 0, _LIMITS, phrases_of())
+    rule = Rule.NONE if is_short else reason(bodies, 1, 0, _LIMITS, phrases_of())
     return Rule(int(verdicts.reasons[1])), rule
 
 

@@ -64,7 +64,7 @@ def test_a_mark_behind_a_word_is_kept(text: str, kept: str) -> None:
         ("pre- and post-war", "preandpostwar"),
         ("1- wash\n2- rinse", "1wash2rinse"),
         ("T-恤 A-股", "t恤a股"),
-        ("A + B A+B", "abab"),
+        ("AA + B A+BB", "aababb"),
         ("wow+++ ABC++ l'C#", "wowabclc"),
         ("a+-b A+=B A=>B", "aba=ba→b"),
         ("互联网+医疗 互联网+", "互联网医疗互联网"),

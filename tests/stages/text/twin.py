@@ -31,7 +31,10 @@ from twinsieve.stages.text.scripts import UNSPACED_RANGES
 _UNFOLD = re.compile(r"收起全文d?|展开全文c?")
 _URL = re.compile(r"(?:https?://|www\.)[\x21-\x7e]+", re.IGNORECASE)
 _LINK = re.compile(r"O?网页链接")
-_TAG = re.compile(r"#[^#\n]{0,79}[^#\s]#")
+_TOPIC = "\u3040-\u318f\u3400-\u9fff\uac00-\ud7af\U00020000-\U0010ffff"
+_TAG = re.compile(
+    rf"#(?=[^#\n]*[{_TOPIC}])[^#\n]{{0,79}}[^#\s]#|#[^#\s]{{0,79}}[^#\s'\u2018\u2019(\[{{\"\u201c\u00ab/]#"
+)
 _REPOST = re.compile(r"//\s*@[^:\n]{1,40}:")
 _PLACE = re.compile(r"(?<=\s)2(?![月日号天个位人岁例年次名])[\u4e00-\u9fff·]{2,24}[\s?]*$")
 _VIDEO = re.compile(
@@ -48,12 +51,18 @@ _SEPARATORS = {
     **dict.fromkeys(".·٫", "."),
     **dict.fromkeys(",、", ","),
     **dict.fromkeys(":∶", ":"),
-    **dict.fromkeys("/⁄∕", "/"),
+    **dict.fromkeys("/⁄∕÷", "/"),
     **dict.fromkeys("-‐‑‒–—―−~〜∼", "-"),
     **dict.fromkeys("+", "+"),
-    **dict.fromkeys("*×", "*"),
+    **dict.fromkeys("*×∗⋅", "*"),
+    "^": "^",
+    "±": "±",
 }
-_NUMBER = re.compile(rf"[{DIGIT}]+(?:[{re.escape(''.join(_SEPARATORS))}][{DIGIT}]+)*")
+_OPERATORS = {char: kept for char, kept in _SEPARATORS.items() if kept in "+-*/^±"} | {"·": "*"}
+_OPERATORS |= {"x": "*", "X": "*"}
+_SPACED = re.compile(rf" {{1,2}}([{re.escape(''.join(_OPERATORS))}]) {{1,2}}(?=[{DIGIT}])")
+_NUMBER = re.compile(rf"[{DIGIT}]+(?:(?:[{re.escape(''.join(_SEPARATORS))}]|{_SPACED.pattern})[{DIGIT}]+)*")
+_TERMS = {**dict.fromkeys("*×∗⋅", "*"), **{sign: sign for sign in "+±∪∩∧∨&|"}}
 _THOUSANDS = re.compile(rf"(?!0)[{DIGIT}]{{1,3}}(?:,[{DIGIT}]{{3}}(?![{DIGIT}]))+")
 _AMOUNT = rf"(?:[-−–]|[{CURRENCY}][ ]?){{0,2}}[{DIGIT}]"
 _SIGN = re.compile(rf"[-−–](?![-−–])(?={_AMOUNT})")
@@ -225,9 +234,12 @@ _POINTS = re.compile(
 )
 
 
+_ONE_LETTER = {"\u0130": "i", "\u0131": "i", "\u06cc": "\u064a", "\u06a9": "\u0643", "\u06c1": "\u0647"}
+
+
 def folded(char: str) -> str:
-    """Case folding of one character; both letters i of Turkish are one."""
-    return "i" if char in "\u0130\u0131" else casefold(char)
+    """Case folding of one character; letters i of Turkish, and those of Persian and Arabic keyboards, are one."""
+    return _ONE_LETTER.get(char) or casefold(char)
 
 
 @cache
@@ -266,7 +278,7 @@ def _before(text: str) -> str:
 
 def prefix(text: str, i: int) -> tuple[str, int]:
     """The sign, currency or comparison at i as it is kept, and where its number begins; "" for none."""
-    if kind_of(text[i]) not in ("symbol", "other"):
+    if kind_of(text[i]) not in ("symbol", "other") or quotes(text, i):
         return "", i
     head = _before(text[:i])
     last = head[-1:]
@@ -287,6 +299,54 @@ def prefix(text: str, i: int) -> tuple[str, int]:
         less, equal = compared[1], compared[2] or text[i] not in "<>"
         return ("≤" if equal else "<") if less else ("≥" if equal else ">"), compared.end()
     return "", i
+
+
+def quotes(text: str, i: int) -> bool:
+    """Whether a > begins its line."""
+    line = text[:i].rpartition("\n")[2]
+    return text[i] == ">" and len(line) <= 8 and not line.strip(" >")
+
+
+def operator(text: str, i: int) -> str:
+    """The operator at i between two terms as it is kept; "" for none."""
+    before, behind = text[:i], text[i + 1 :]
+    if text[i] not in _TERMS or before.endswith(" ") != behind.startswith(" "):
+        return ""
+    before, behind = before.removesuffix(" "), behind.removeprefix(" ")
+    if not before or not behind:
+        return ""
+    return _TERMS[text[i]] if _is_term(before[::-1]) and _is_term(behind) else ""
+
+
+def counts_headlines(text: str, i: int, out: list[str], starts: list[int]) -> bool:
+    """Whether the dash at i stands behind the second word of a text, a number, and before a capital."""
+    words = "".join(" " * start + char for char, start in zip(out, starts, strict=True)).split(" ")[1:]
+    if text[i] not in "-−–" or len(out) > 24 or i > 64 or len(words) != 2 or ":" in text[:i] or out[0] == " ":
+        return False
+    behind = text[i + 1 :].removeprefix(" ")
+    if not (is_alnum(words[0][0]) and not is_decimal(words[0][0]) and all(map(is_decimal, words[1]))):
+        return False
+    if any(is_alnum(char) and not is_decimal(char) and not _may_begin(char) for char in text[:i]):
+        return False
+    if not (is_decimal(text[i - 1]) or text[i - 1].isspace()):
+        return False
+    word = re.match(r"(?s).{0,24}", behind)[0]  # type: ignore[index]
+    size = next((k for k, char in enumerate(word) if not is_alnum(char) or is_decimal(char)), len(word))
+    return size > 1 and behind[size : size + 1] not in ("-", "−", "–") and _may_begin(behind[0])
+
+
+def _may_begin(char: str) -> bool:
+    """Whether a letter is a capital, or has no case."""
+    return folded(char) != char or ord(char) >= 0x590
+
+
+def _is_term(text: str) -> bool:
+    """Whether a text begins with a digit, or with a letter that no other letter or mark follows."""
+    if not is_alnum(text[0]) or _is_unspaced(text[0]):
+        return False
+    if is_decimal(text[0]) or len(text) == 1 or is_decimal(text[1]):
+        return True
+    return kind_of(text[1]) not in ("letter", "mark")
 
 
 def suffix(text: str, i: int) -> str:
@@ -343,11 +403,25 @@ def keep(text: str, *, product: bool, symbols: bool) -> tuple[str, list[int], in
 
     while i < len(text):
         number = _NUMBER.match(text, i) if product else None
-        sign, after = prefix(text, i) if product else ("", i)
+        sign, after = prefix(text, i) if product and i not in closing else ("", i)
         mark, end = mark_at(text, i) if product and i not in closing and not number and not sign else ("", i)
+        if product and not number and text[i] == "%":
+            dropped = len("".join(out)) - len(re.sub(rf"(?<=[{DIGIT}.])\.?0*$", "", "".join(out)))
+            if dropped and re.search(rf"[.][{DIGIT}]+$", "".join(out)):
+                del out[-dropped:], starts[-dropped:]
+        if product and not number and not sign and i not in closing and operator(text, i):
+            mark, end = operator(text, i), i + 1
+        elif quotes(text, i):
+            mark = ""
         if mark == "<" and _BRACKET.match(text, i):
             closing.add(text.index(">", i))
             mark = ""
+        if product and not number and not sign and counts_headlines(text, i, out, starts):
+            out.append("-")
+            starts.append(0)
+            new_word, follows_letter = True, False
+            i += 1
+            continue
         if product and follows_letter and not side:
             grade = suffix(text, i)
             if grade:
@@ -377,6 +451,7 @@ def keep(text: str, *, product: bool, symbols: bool) -> tuple[str, list[int], in
             grouped = _THOUSANDS.match(kept)
             if grouped:
                 kept = grouped[0].replace(",", "") + kept[grouped.end() :]
+            kept = _SPACED.sub(lambda found: _OPERATORS[found[1]], kept)
             kept = "".join(_SEPARATORS.get(char, char) for char in kept)
             i = number.end()
         else:
