@@ -28,6 +28,24 @@ _TEXTS = {
 """What each set holds, in the order of the tables."""
 
 
+_FIRST = ("weibo_dev", "comments_dev", "tweets_dev", "headlines_dev")
+_WEAK = {
+    "weibo_dev": "another post before a shared topic;",
+    "comments_dev": "another remark before the same words;",
+    "tweets_dev": "a newer count, another remark on the same event;",
+    "world_dev": "a newer count, another remark on the same event;",
+    "th_posts_dev": "a short question or answer about another thing;",
+    "ar_tweets_dev": "another comment before the same tags;",
+    "headlines_dev": "one changed word changes the event;",
+    "id_products_dev": "another size or model of one product;",
+    "sms_dev": "another bank or offer in one template;",
+    "ja_reviews_dev": "another thing praised in the same words;",
+    "ja_tweets_dev": "the same joke with another punchline;",
+}
+"""What is wrong with wrong drops of a set."""
+_GOOD = 0.95
+
+
 def by_profile() -> str:
     """For README: what to expect of the profile for each kind of text."""
     table = stored()
@@ -44,6 +62,28 @@ def by_profile() -> str:
         pairs = [shown(others.precision), shown(others.recall)] if others else ["–", "–"]
         cells = [texts, _profile(name), f"{similarity:.2f}".lstrip("0"), _labels(run), shown(run.precision)]
         rows.append(f"| {' | '.join([*cells, *pairs])} |")
+    return "\n".join(rows) + "\n"
+
+
+def in_short() -> str:
+    """For the first screen of README: the same sample of drops in a sentence."""
+    run = stored()[WHOLE_RUN]
+    told = {name: f"{run[name].right} of {run[name].right + run[name].wrong}" for name in _FIRST}
+    posts = f"{told['weibo_dev']} Weibo posts and {told['comments_dev']} Weibo comments"
+    english = f"{told['tweets_dev']} English tweets and {told['headlines_dev']} English headlines"
+    kind = "With the [profile](#which-profile) for the kind of text"
+    begin = f"**How good is it?** {kind}, near drops are right for\n{posts}"
+    return f"{begin}, for {english}, by the labels of a language model.\n"
+
+
+def weak_cases() -> str:
+    """For README: the kinds of texts where the sample of drops was least right, the weakest first."""
+    run = stored()[WHOLE_RUN]
+    weak = [name for name in _WEAK if run[name].precision.value < _GOOD]
+    rows = [
+        f"- {_TEXTS[name]}, {run[name].right} of {run[name].right + run[name].wrong}: {_WEAK[name]}"
+        for name in sorted(weak, key=lambda name: run[name].precision.value)
+    ]
     return "\n".join(rows) + "\n"
 
 
@@ -100,6 +140,8 @@ def _labels(counts: Counts) -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "labels by profile": by_profile,
+    "labels in short": in_short,
+    "weak cases": weak_cases,
     "labels of pairs": of_pairs,
     "labels by half": by_half,
 }

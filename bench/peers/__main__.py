@@ -18,7 +18,7 @@ import orjson
 
 from bench.classics_data import markdown, save, svg_pyplot
 from bench.machine import machine_line
-from bench.peers.files import Contestant, contestants
+from bench.peers.files import Contestant, contestants, traps_dropped
 from bench.peers.installation import Installation, installed
 from bench.peers.latency import Latency, latencies
 from bench.peers.programs import WORKERS, medians
@@ -28,6 +28,7 @@ from twinsieve.pipeline.tools.generate.stream import generate
 
 _ROOT = Path(__file__).resolve().parents[2]
 _LATENCY_S = 20.0
+_TICKETS = 20_000
 _JSON = _ROOT / "build" / "peers" / "results.json"
 
 
@@ -63,16 +64,22 @@ def _files(peers: Installation, rows: int, times: int, *, plots: bool) -> dict[s
         with source.open("wb") as lines:
             lines.writelines(orjson.dumps(post) + b"\n" for post in generate(rows, 1, truth=True))
         found, errors = contestants(source, Path(name), peers, times)
+        traps = traps_dropped(_TICKETS, Path(name), peers, [each.name for each in found])
     print(f"input: a file of {rows:,} generated posts; medians of {times} runs in turn, start included\n")
     head = ["program", "posts/s", "lowest, highest", "CPU, s", "MiB", "repeats dropped", "edited", "lost"]
-    table = [_row_of_file(each, rows) for each in found]
+    head += [f"traps dropped, of {_TICKETS:,} tickets"]
+    table = [[*_row_of_file(each, rows), str(traps.get(each.name, "–"))] for each in found]
     print(markdown(head, table), flush=True)
     _print_errors(errors)
     if plots:
         labels = {each.name: f"{each.score.near.value:.0%} of edited ones found" for each in found}
         _bars({each.name: each.rate(rows) for each in found}, labels, "posts a second", "peers-files.svg")
     runs = {
-        each.name: {"runs": [run._asdict() for run in each.runs], "score": each.score._asdict()}
+        each.name: {
+            "runs": [run._asdict() for run in each.runs],
+            "score": each.score._asdict(),
+            "traps": traps.get(each.name),
+        }
         for each in found
     }
     return {"rows": rows, "programs": runs, "errors": errors}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from random import Random
 from statistics import median
 from time import perf_counter
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from typing import NamedTuple
 import orjson
 
 from bench.peers.installation import Installation
+from bench.tickets import POOLS, make_rows
 from twinsieve.pipeline.tools.evaluate.judged import Share
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +28,7 @@ _LOOPS = {
     "simhash": "simhash_index",
     "text-dedup": "text_dedup",
 }
+_SEED = 20261130
 _OFTEN_EQUAL = "short"
 """A kind of generated posts; many of them are equal by chance."""
 
@@ -69,12 +72,7 @@ def contestants(
 
     folder: for outputs; times: runs of each; one more of this program comes first, which may compile
     """
-    commands: dict[str, list[str | Path]] = {
-        "twinsieve": [*_PROGRAM, source, "-o"],
-        "twinsieve, microblog": [*_PROGRAM, "--profile", "microblog", source, "-o"],
-    }
-    for name, loop in _LOOPS.items():
-        commands[name] = [peers.python, "-m", "bench.peers.loop", loop, source]
+    commands = _commands(source, peers)
     truth = [orjson.loads(line) for line in source.read_bytes().splitlines()]
     runs: dict[str, list[Run]] = {name: [] for name in commands}
     scores: dict[str, Score] = {}
@@ -94,6 +92,36 @@ def contestants(
             elif turn:
                 runs[name].append(said)
     return [Contestant(name, runs[name], scores[name]) for name in commands if name not in errors], errors
+
+
+def _commands(source: Path, peers: Installation) -> dict[str, list[str | Path]]:
+    """What each program is started with, but for its output, by name."""
+    commands: dict[str, list[str | Path]] = {
+        "twinsieve": [*_PROGRAM, source, "-o"],
+        "twinsieve, microblog": [*_PROGRAM, "--profile", "microblog", source, "-o"],
+    }
+    for name, loop in _LOOPS.items():
+        commands[name] = [peers.python, "-m", "bench.peers.loop", loop, source]
+    return commands
+
+
+def traps_dropped(rows: int, folder: Path, peers: Installation, names: Iterable[str]) -> dict[str, Share]:
+    """Share of the traps of `bench.tickets` (another number, name, place, denial …) that each program drops.
+
+    folder: for input and output; names: of the programs that run
+    """
+    made = make_rows(rows, Random(_SEED))
+    source, output = folder / "tickets.jsonl", folder / "tickets.kept.jsonl"
+    source.write_bytes(
+        b"".join(orjson.dumps({"id": str(n), "text": row.text}) + b"\n" for n, row in enumerate(made))
+    )
+    traps = [str(n) for n, row in enumerate(made) if row.kind in POOLS]
+    found = {}
+    for name, command in _commands(source, peers).items():
+        if name in names and not isinstance(_run([*command, output]), str):
+            kept = {orjson.loads(line)["id"] for line in output.read_bytes().splitlines()}
+            found[name] = Share(sum(trap not in kept for trap in traps), len(traps))
+    return found
 
 
 def score_of(truth: list[Mapping[str, str]], output: Path) -> Score:
