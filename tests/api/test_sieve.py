@@ -502,7 +502,7 @@ def test_a_sieve_without_settings_judges_as_the_commands_without_an_age() -> Non
         Window(Settings().exact.window.messages),
     )
     tagged = Sieve(window=9, similarity=0.95).judge(
-        ["#one tag# these are the same words", "#another# these are the same words"]
+        ["#onetag# these are the same words", "#another# these are the same words"]
     )
     assert tagged.kept.tolist() == [True, False]
 

@@ -359,7 +359,7 @@ def test_the_command_tells_kept_apart_and_waiting_by_its_exit_code(on_memory: As
     assert apart.out.startswith("posts[0]@4 was kept, though it is similar to posts[0]@3: number 9/11\n")
     assert "keep them apart" in apart.out
     assert run("why", "posts[0]@0", *SET).out.startswith("posts[0]@0: was kept\n")
-    assert run("why", "posts[0]@5", *SET).out.startswith("posts[0]@5: was not judged, as a dead letter\n")
+    assert run("why", "posts[0]@5", *SET).out.startswith("posts[0]@5: is a dead letter, and was not judged\n")
     assert run("why", "posts[0]@9", *SET).code == 1
 
 
