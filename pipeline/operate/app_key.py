@@ -40,7 +40,8 @@ _LIMIT_S = 20.0
 _POLL_S = 0.1
 _TRIES = 40
 """So many starts at once can end each other's transactions before one of them is left."""
-_PAUSE_S = 0.2
+_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 4.0
+"""The longest pause behind the first try, and behind any: it doubles, for a try may take seconds."""
 
 
 def secret_of(settings: Settings, broker: Broker, clock: Clock) -> Secret:
@@ -56,7 +57,7 @@ def secret_of(settings: Settings, broker: Broker, clock: Clock) -> Secret:
     if not settings.has_own_key:
         return NO_SECRET
     with closing(broker.reader()) as reader, closing(broker.admin()) as admin:
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
             found = _read(reader, settings.app, clock)
             if found is None:
                 used = _why_not_new(settings.app, admin)
@@ -67,7 +68,7 @@ def secret_of(settings: Settings, broker: Broker, clock: Clock) -> Secret:
                 found = found or _drawn(broker, reader, settings.app, clock)
             if found is not None:
                 return Secret.of_key(found)
-            clock.sleep(random.uniform(0.0, _PAUSE_S))
+            clock.sleep(random.uniform(0.0, min(_PAUSE_S * 2**attempt, _LONGEST_PAUSE_S)))
     raise BrokerError(f"{Names(settings.app).key}: others draw the key at this moment", retryable=True)
 
 
