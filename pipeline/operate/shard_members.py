@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.broker.records import BrokerError, Committed
 from twinsieve.pipeline.index.ends import NOT_ALONE, Alone
 from twinsieve.pipeline.operate.app_key import recorded_name, recorded_secret
-from twinsieve.pipeline.operate.committed_index import committed_by_index
 from twinsieve.pipeline.operate.input_lag import member_name
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
@@ -35,12 +34,16 @@ class ShardsStatus:
     alone: Alone = NOT_ALONE
 
 
-def shards_of(settings: Settings, admin: Admin) -> ShardsStatus | None:
-    """The shards that there are; None if the settings use none. raises: BrokerError; ConfigError"""
+def shards_of(settings: Settings, committed: Committed | None, admin: Admin) -> ShardsStatus | None:
+    """The shards that there are; None if the settings use none.
+
+    committed: what the index of the app has committed
+    raises: BrokerError; ConfigError
+    """
     if settings.near.answers != "shards":
         return None
     names = Names(settings.app)
-    own, committed = "", committed_by_index(settings.app, admin)
+    own = ""
     if not settings.has_own_key or recorded_name(committed):
         scheme = judging_scheme_of(settings, recorded_secret(settings, committed))
         own = names.shards(asked_of(NearRules(sieve_config(settings, scheme.scheme_id)).question()))

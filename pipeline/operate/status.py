@@ -154,13 +154,14 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
     with closing(broker.admin()) as admin, closing(broker.reader()) as reader:
         indexes, workers = admin.members(names.index), admin.members(names.workers)
         foreign = foreign_members(settings.app, admin)
-        shards = shards_of(settings, admin)
+        committed = committed_by_index(settings.app, admin)
+        shards = shards_of(settings, committed, admin)
         lags = input_lags(settings, admin, workers)
         internal = admin.topics([log.topic, decisions.topic])
         first, end = reader.beginning_offsets(lags), reader.end_offsets(lags)
         blocks = decided = judged = None
         if internal[log.topic] is not None:
-            judged = committed_by_index(settings.app, admin)
+            judged = committed
             blocks = max(0, admin.end_offsets([log])[log] - judged.offset) if judged is not None else None
         begins = {at: _begin(lag.committed, first[at], end[at]) for at, lag in lags.items()}
         since = _first_times(reader, {at: offset for at, offset in begins.items() if offset < end[at]}, clock)
