@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import STORED_LENGTH
 from twinsieve.stages.differ.phrases import DIGIT, LIGHT, NEGATES, NUMERAL
-from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
+from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens, have_equal_chars
 from twinsieve.stages.intrinsics import cell_of
 from twinsieve.stages.kernel import ZERO, kernel
 
@@ -256,10 +256,7 @@ def _same_letters(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], numbe
     length = later.starts[runs[number, 1]] - a
     if length != earlier.starts[runs[number, 3]] - b:
         return False
-    for k in range(length):  # noqa: SIM110
-        if later.chars[a + k] != earlier.chars[b + k]:
-            return False
-    return True
+    return have_equal_chars(later, a, earlier, b, length)
 
 
 @kernel(callee=True)

@@ -37,7 +37,7 @@ from twinsieve.stages.differ.rules import GUARD_RULES, Rule
 from twinsieve.stages.differ.senses import may_exclude, sense_rules
 from twinsieve.stages.differ.sources import differ_in_source
 from twinsieve.stages.differ.spoken import hush
-from twinsieve.stages.differ.tokens import WORD, Tokens, other_reference
+from twinsieve.stages.differ.tokens import WORD, Tokens, have_equal_chars, other_reference
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
@@ -176,7 +176,4 @@ def _are_marked_apart(later: Tokens, a: int, earlier: Tokens, b: int) -> bool:
     length = later.starts[a + 1] - first - marked
     if length != earlier.starts[b + 1] - other - other_marked:
         return False
-    for k in range(length):  # noqa: SIM110
-        if later.chars[first + k] != earlier.chars[other + k]:
-            return False
-    return True
+    return have_equal_chars(later, first, earlier, other, length)

@@ -72,7 +72,7 @@ _ZERO_DIGIT = ord("0")
 _SLASH, _MONTH, _COLON, _DASH = ord("/"), ord("月"), ord(":"), ord("-")
 _CLOCK_LENGTH, _STRING = 4, 7
 _BESIDE = 2
-"""A unit is looked for among so many tokens before and behind a number."""
+"""A number has a unit if one is among so many tokens before it or behind it."""
 _DAY, _HALF_DAY = 24, 12
 _LASTS = tuple(map(ord, "間间"))
 _HOURS, _HALF = tuple(map(ord, "点點时時")), ord("半")
@@ -293,6 +293,18 @@ def is_numeral(tokens: Tokens, position: int) -> bool:
 
 
 @kernel(callee=True)
+def _add_digits(
+    chars: NDArray[np.uint32], first: int, end: int, power: int, prefix: np.uint64, parts: bool,
+    phrases: Phrases, values: Values,
+) -> None:  # fmt: skip
+    """Add the value of digits, as `_of_digits` reads it, and beside it that of their other reading."""
+    count = values.counts[0]
+    _add(values, _of_digits(chars, first, end, power, prefix, parts, phrases), NO)
+    if values.counts[0] > count:
+        values.others[count] = _of_thousands(chars, first, end, power, prefix, phrases)
+
+
+@kernel(callee=True)
 def _of_token(
     tokens: Tokens, first: int, end: int, power: int, prefix: np.uint64, phrases: Phrases, values: Values
 ) -> None:
@@ -310,10 +322,7 @@ def _of_token(
             last = power if stop == end or marked else ZERO
             if marked:
                 prefix = (prefix ^ (np.uint64(chars[stop]) << _BEHIND)) * FNV_PRIME
-            count = values.counts[0]
-            _add(values, _of_digits(chars, i, stop, last, prefix, NO, phrases), NO)
-            if values.counts[0] > count:
-                values.others[count] = _of_thousands(chars, i, stop, last, prefix, phrases)
+            _add_digits(chars, i, stop, last, prefix, NO, phrases, values)
             prefix = np.uint64(0)
             i = stop
             continue
@@ -671,10 +680,7 @@ def read_digits(
     token_end -= is_second_with_dash(tokens, position)
     first, prefix = _after_sign_of_real(tokens, position, first)
     if power == 0 and _is_version(tokens, position, phrases):
-        count = values.counts[0]
-        _add(values, _of_digits(tokens.chars, first, token_end, ZERO, prefix, YES, phrases), NO)
-        if values.counts[0] > count:
-            values.others[count] = _of_thousands(tokens.chars, first, token_end, ZERO, prefix, phrases)
+        _add_digits(tokens.chars, first, token_end, ZERO, prefix, YES, phrases, values)
         return stop
     _of_token(tokens, first, token_end, power, prefix, phrases, values)
     return stop

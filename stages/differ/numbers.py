@@ -45,7 +45,7 @@ from twinsieve.stages.differ.phrases import (
 )
 from twinsieve.stages.differ.roman import is_its_roman_number, other_roman_number
 from twinsieve.stages.differ.rules import Rule
-from twinsieve.stages.differ.tokens import CHARACTER, MIX, NUMBER, WORD, Tokens
+from twinsieve.stages.differ.tokens import CHARACTER, MIX, NUMBER, WORD, Tokens, have_equal_chars
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.differ.writings import is_one_phrase
 from twinsieve.stages.differ.written import NO_SUCH, hour_of, letters_from, month_at, whole_of
@@ -57,7 +57,8 @@ _TWICE = np.uint32(ord("2"))
 _HALF, _HOURS = np.uint32(ord("半")), tuple(np.uint32(ord(hour)) for hour in "点時")
 _CODE_LENGTH, _ORDERED = 6, 6
 _PLACES, _LAST = 2, 2
-"""A number stands for words if the bodies differ in so many places; at an end by so many tokens a side."""
+"""A number stands in place of words only if the bodies differ in at most so many places; and where a body
+begins or ends, only if each side has at most so many tokens there."""
 
 
 @kernel(callee=True)
@@ -197,10 +198,7 @@ def _begins(tokens: Tokens, position: int, others: Tokens, other: int) -> bool:
     length = others.starts[other + 1] - first
     if tokens.starts[position + 1] - start < length:
         return False
-    for k in range(length):  # noqa: SIM110
-        if tokens.chars[start + k] != others.chars[first + k]:
-            return False
-    return True
+    return have_equal_chars(tokens, start, others, first, length)
 
 
 @kernel(callee=True)

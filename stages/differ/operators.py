@@ -14,7 +14,8 @@ from twinsieve.stages.kernel import kernel
 
 _OPERATORS = tuple(np.uint32(ord(sign)) for sign in "+*±∪∩∧∨")
 _JOIN = tuple(np.uint32(ord(sign)) for sign in "&|→")
-"""Signs that stand for a word as often; they differ from an operator and from each other alone."""
+"""Signs that often mean a word, too (&, and). One counts where another sign stands in its place, not where it
+was added."""
 
 
 @kernel(callee=True, inlined=True)
@@ -32,12 +33,11 @@ def _has_another(
     tokens: Tokens, first: int, end: int, others: Tokens, others_first: int, others_end: int
 ) -> bool:
     for position in range(first, end):
-        if not _is_of(tokens, position, _OPERATORS):
-            if not _is_of(tokens, position, _JOIN):
-                continue
-            if others_first == others_end:
-                continue
-        twin, other = False, others_first == others_end
+        replaces = others_end > others_first
+        joins = replaces and _is_of(tokens, position, _JOIN)
+        if not joins and not _is_of(tokens, position, _OPERATORS):
+            continue
+        twin, other = False, not replaces
         for at in range(others_first, others_end):
             twin |= others.ids[at] == tokens.ids[position]
             other |= _is_of(others, at, _OPERATORS) or _is_of(others, at, _JOIN)

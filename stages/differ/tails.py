@@ -4,8 +4,8 @@ For a body with more than STORED_LENGTH characters, a *tally* of the whole body 
 hashes of its numbers, and the number of its negations. The tally of its head, up to the end of the
 alignment, can be computed and subtracted; the rest is the tally of the tail. A tally carries the version of
 its lists: tallies of two versions are not compared, nor one of another version than that of the lists that
-judge. It does not depend on the order, so a moved paragraph makes no difference, and neither does an edit
-in the heads. Only numbers written in digits count, because "one" and 一 have many other uses.
+judge. A tally does not depend on the order, so a moved paragraph makes no difference, and neither does an
+edit in the heads. Only numbers written in digits count, because "one" and 一 have many other uses.
 """
 
 from __future__ import annotations

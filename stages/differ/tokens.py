@@ -369,6 +369,15 @@ def write_tokens(tokens: Tokens, first: int, end: int, out: NDArray[np.uint32]) 
 
 
 @kernel(callee=True)
+def have_equal_chars(tokens: Tokens, first: int, others: Tokens, other: int, length: int) -> bool:
+    """Whether `length` characters from chars[first] on equal those of the others from chars[other] on."""
+    for k in range(length):  # noqa: SIM110
+        if tokens.chars[first + k] != others.chars[other + k]:
+            return False
+    return True
+
+
+@kernel(callee=True)
 def phrase_lengths(tokens: Tokens, position: int, end: int) -> int:
     """The possible lengths of a phrase that begins at token `position` and ends before token `end`.
 
