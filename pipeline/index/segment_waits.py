@@ -25,8 +25,8 @@ _MUCH = 8
 is on a slow disk. So it waits again if a look-up takes this many times the
 expected time."""
 _ROWS = 4_096
-"""The usual time of a look-up is the mean of about so many rows that the index looked up last. The first rows
-in a cold segment take ten times as long."""
+"""The usual time of a row's look-up is the mean of about this many rows, the last ones. Fewer would not do:
+the first rows in a cold segment take ten times as long."""
 _MOST_NAMES = 8
 """Names of shards that are remembered of a segment; as many as the largest `near.replicas`, about."""
 _NEVER = -math.inf

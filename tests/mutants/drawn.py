@@ -53,7 +53,7 @@ class DrawnMutant:
 
     @property
     def name(self) -> str:
-        """As `stages/differ/align.py:181:14 < becomes <=`."""
+        """Where the token stands, and what takes its place: `stages/differ/align.py:181:14 < becomes <=`."""
         return f"{self.path}:{self.line}:{self.column} {self.old} becomes {self.new or 'nothing'}"
 
     def applied(self, root: Path) -> str:
