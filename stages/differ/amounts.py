@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Differences
 from twinsieve.stages.differ.align import NO_RUN, VALUED, facts_of, is_inside
-from twinsieve.stages.differ.content import holds_token, points_of, says_something
+from twinsieve.stages.differ.content import holds_token, may_be_a_name, points_of, says_something
 from twinsieve.stages.differ.counted import add_ones, count_readers
 from twinsieve.stages.differ.dashes import is_date_part
 from twinsieve.stages.differ.endings import other_ending
-from twinsieve.stages.differ.forms import has_form, is_one_word
+from twinsieve.stages.differ.forms import has_form, is_one_word, letters_in_common
+from twinsieve.stages.differ.greetings import closes
 from twinsieve.stages.differ.items import another_item, is_in_another_script
 from twinsieve.stages.differ.names import are_short_names, character_points
 from twinsieve.stages.differ.number_values import (
@@ -41,6 +42,7 @@ _WORD_ADDED = int(Rule.WORD_ADDED)
 _CHARACTER = 2
 """Points of one character of an unspaced script. Points are the weights of tokens (`Tokens.points`)."""
 _SPELLING_TOKENS = 12
+_NAME_TOKENS = 2
 _ALL = 1000
 
 
@@ -52,6 +54,7 @@ class Sums(NamedTuple):
     longest: points of the longest replacement
     place: the same, but only of characters of unspaced scripts, and not of a replacement at the end
     name: the same of words that say something and have no other form on the other side
+    places: number of runs without those that say nothing more: spellings, light words and closings at an end
     inside: points of the longest run that only one body has and that touches no end
     added: the same, but only of words that say something
     own_run: run of the later body with the most new pairs of characters above the limit, or NO_RUN
@@ -66,6 +69,7 @@ class Sums(NamedTuple):
     place_run: int
     name: int
     name_run: int
+    places: int
     inside: int
     inside_run: int
     added: int
@@ -94,7 +98,11 @@ def measured(shorter: int, limits: Differences, phrases: Phrases, work: Differin
         return np.int64(_LONG_REPLACEMENT), sums.longest_run
     if limits.in_place > 0 and runs <= limits.places and sums.place >= _CHARACTER * limits.in_place:
         return np.int64(_IN_ITS_PLACE), sums.place_run
-    if limits.in_place > 0 and runs <= limits.name_places and sums.name >= _CHARACTER * limits.in_place:
+    if (
+        limits.in_place > 0
+        and sums.places <= limits.name_places
+        and sums.name >= _CHARACTER * limits.in_place
+    ):
         return np.int64(_IN_ITS_PLACE), sums.name_run
     if limits.in_place > 0:
         ending = other_ending(phrases, work)
@@ -124,8 +132,8 @@ def measured(shorter: int, limits: Differences, phrases: Phrases, work: Differin
 @kernel(callee=True, inlined=True)
 def _sums(limits: Differences, phrases: Phrases, work: Differing) -> Sums:
     later, earlier, runs = work.later, work.earlier, work.alignment.runs
-    shared = replaced = only = other_only = longest = place = name = inside = added = ZERO
-    longest_run = place_run = name_run = inside_run = added_run = own_run = np.int64(NO_RUN)
+    shared = replaced = only = other_only = longest = place = places = inside = added = ZERO
+    longest_run = place_run = inside_run = added_run = own_run = np.int64(NO_RUN)
     most_own = np.int64(limits.own)
     counted = ZERO
     for number in range(work.alignment.count[0]):
@@ -147,12 +155,7 @@ def _sums(limits: Differences, phrases: Phrases, work: Differing) -> Sums:
             in_place = in_place if both > 0 else ZERO
             if in_place > place:
                 place, place_run = in_place, np.int64(number)
-            if both > 0 and work.alignment.count[0] <= limits.name_places:
-                named = _name_points(run, phrases, work)
-                if named == 0 and are_short_names(run, later, earlier):
-                    named = np.int64(_CHARACTER * limits.in_place)
-                if named > name:
-                    name, name_run = named, np.int64(number)
+        places += not _adds_nothing(run, points + other_points, phrases, work)
         alone = max(points, other_points) if run[1] == run[0] or run[3] == run[2] else ZERO
         if alone > inside and is_inside(run, later, earlier):
             inside, inside_run = alone, np.int64(number)
@@ -165,6 +168,9 @@ def _sums(limits: Differences, phrases: Phrases, work: Differing) -> Sums:
             if new > most_own:
                 most_own, own_run = new, np.int64(number)
     shared += points_of(later, counted, later.counts[0])
+    name, name_run = ZERO, np.int64(NO_RUN)
+    if places <= limits.name_places:
+        name, name_run = _name_in_place(places, limits, phrases, work)
     less = min(only, other_only)
     return Sums(
         shared,
@@ -176,12 +182,76 @@ def _sums(limits: Differences, phrases: Phrases, work: Differing) -> Sums:
         place_run,
         name,
         name_run,
+        places,
         inside,
         inside_run,
         added,
         added_run,
         own_run,
     )
+
+
+@kernel(callee=True)
+def _adds_nothing(run: NDArray[np.int64], points: int, phrases: Phrases, work: Differing) -> bool:
+    """Whether a run is a word in two spellings, or light words or a closing (Thanks! Regards, Theo) that one
+    body has more at an end. points: of both sides"""
+    later, earlier = work.later, work.earlier
+    if run[1] > run[0] and run[3] > run[2]:
+        return points == 0
+    if is_inside(run, later, earlier):
+        return False
+    tokens, first, end = (later, run[0], run[1]) if run[1] > run[0] else (earlier, run[2], run[3])
+    if end == tokens.counts[0] and closes(tokens, first, phrases):
+        return True
+    for position in range(first, end):  # noqa: SIM110
+        if may_be_a_name(tokens, position):
+            return False
+    return True
+
+
+@kernel(callee=True)
+def _name_in_place(places: int, limits: Differences, phrases: Phrases, work: Differing) -> tuple[int, int]:
+    """(points of the longest replacement before the end by other words that say something, its run)
+
+    Beside runs that add nothing, only `_are_other_names` count.
+    """
+    later, earlier, alignment = work.later, work.earlier, work.alignment
+    most, most_run = ZERO, np.int64(NO_RUN)
+    for number in range(alignment.count[0]):
+        run = alignment.runs[number]
+        size, other_size = run[1] - run[0], run[3] - run[2]
+        if size == 0 or other_size == 0 or run[1] == later.counts[0] or run[3] == earlier.counts[0]:
+            continue
+        if places < alignment.count[0] and not _are_other_names(run, phrases, work):
+            continue
+        if min(_paired_points(run, phrases, work)) == 0:
+            continue
+        points = _name_points(run, phrases, work)
+        if points == 0 and are_short_names(run, later, earlier):
+            points = np.int64(_CHARACTER * limits.in_place)
+        if points > most:
+            most, most_run = points, np.int64(number)
+    return most, most_run
+
+
+@kernel(callee=True)
+def _are_other_names(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> bool:
+    """Whether a few words stand in the place of a few others, and all of them say something.
+
+    With a light word among them they may say the same (leave / have left). And they begin with other letters:
+    who makes one typing error makes two, seldom in a first letter (hand / hnad).
+    source: Yannakoudakis, Fawthrop 1983, "The rules of spelling errors"
+    """
+    later, earlier = work.later, work.earlier
+    if max(run[1] - run[0], run[3] - run[2]) > _NAME_TOKENS:
+        return False
+    for position in range(run[0], run[1]):
+        if not says_something(later, position):
+            return False
+    for position in range(run[2], run[3]):
+        if not says_something(earlier, position):
+            return False
+    return letters_in_common(later, run[0], earlier, run[2], phrases) == 0
 
 
 @kernel(callee=True)

@@ -1,4 +1,4 @@
-"""Greetings at the beginning of two bodies: Morning all / Howdy. They say nothing of what follows."""
+"""Greetings and closings of letters: Morning all / Howdy; Regards, Theo. What is between says all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from twinsieve.stages.kernel import ZERO, kernel
 
 _LONGEST, _REST = 6, 4
 """Most tokens of a greeting, and least tokens of what follows."""
+_CLOSING, _FORMULA = 4, 2
+"""Most tokens of a closing; and among how many of them its word stands (Many thanks in advance)."""
 
 
 @kernel(callee=True)
@@ -42,3 +44,16 @@ def _greets(tokens: Tokens, end: int, phrases: Phrases) -> bool:
         if not has_sense_of_kind(phrases, tokens.rows[position], GREETINGS):
             return False
     return True
+
+
+@kernel(callee=True)
+def closes(tokens: Tokens, first: int, phrases: Phrases) -> bool:
+    """Whether tokens[first:] are the closing of a letter: Thanks, Best regards Paula."""
+    end = tokens.counts[0]
+    if end - first > _CLOSING:
+        return False
+    for position in range(first, min(end, first + _FORMULA)):
+        listed = tokens.kinds[position] == WORD and tokens.facts[position] & EXCLUDES != 0
+        if listed and has_sense_of_kind(phrases, tokens.rows[position], GREETINGS):
+            return True
+    return False

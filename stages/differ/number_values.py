@@ -71,7 +71,7 @@ write dates, ranges and results."""
 _ZERO_DIGIT = ord("0")
 _SLASH, _MONTH, _COLON, _DASH = ord("/"), ord("月"), ord(":"), ord("-")
 _CLOCK_LENGTH, _STRING = 4, 7
-_BESIDE = 2
+_BESIDE = 3
 """A number has a unit if one is among so many tokens before it or behind it."""
 _DAY, _HALF_DAY = 24, 12
 _LASTS = tuple(map(ord, "間间"))

@@ -200,11 +200,12 @@ class Rule(IntEnum):
         "the same sentence has another name or word in one place (Boston / Denver)",
         "at most `places` runs, and one before the end replaces `in_place` characters or more "
         "(飞利浦 / 东芝 in a template); the same with words of an alphabet and at most `name_places` runs "
-        "(Boston / Denver). Light words and other forms of one word do not count. The same with another "
-        "title or other last words behind equal ones, or a phrase that has moved (in Boston, in Denver). "
-        "Also two lists with one item in common (a, b / b, c), in short bodies another thing before and "
-        "behind one question, and words of an alphabet where the other body has Han characters, if no more "
-        "differs",
+        "(Boston / Denver), where a run counts as none if it is another spelling, or light words or a "
+        "closing (Thanks!) at an end. Light words and other forms of one word do not count. The same "
+        "with another title or other last words behind equal ones, or a phrase that has moved (in Boston, "
+        "in Denver). Also two lists with one item in common (a, b / b, c), in short bodies another thing "
+        "before and behind one question, and words of an alphabet where the other body has Han characters, "
+        "if no more differs",
         ("in_place", "places", "name_places"), 5,
     )  # fmt: skip
     OWN_WORDS = (

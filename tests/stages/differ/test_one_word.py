@@ -19,6 +19,12 @@ APART = [
     ("Your locker code is PLUMXQ, keep it until Sunday", "Your locker code is 4LUMX7, keep it until Sunday"),
     ("Le train de Lyon part de la voie bleue ce matin", "Le train de Lyon part de la voie 12 ce matin"),
     ("会议今天改在一楼的梅花厅举行，请大家准时到场", "会议今天改在一楼的305室举行，请大家准时到场"),
+    ("The sluice gate at the old weir jammed twice", "The sluice gate at the old weir jammed three times"),
+    ("Die Schranke am Hafen klemmte heute zweimal", "Die Schranke am Hafen klemmte heute drei Mal"),
+    # another name, beside a change that says nothing
+    ("The ferry from Oban is late again, please tell the guests at the pier", "Fwd: The ferry from Tarbert is late again, please tell the guests at the pier"),
+    ("The ferry from Oban is late again, please tell the guests at the pier", "The ferry from Tarbert is late again, please tell the guests at the pier. Best regards, Ida"),
+    ("The ferry from Oban is late again, please tell the guests at the pier", "The ferry from Tarbert is late again, plaese tell the guests at the pier"),
     # Roman numbers
     ("Notes of the seminar on rivers, part I, are in the shared folder", "Notes of the seminar on rivers, part II, are in the shared folder"),
     ("El libro del puerto viejo y sus barcos (III)", "El libro del puerto viejo y sus barcos (V)"),
@@ -50,6 +56,8 @@ APART = [
 ]  # fmt: skip
 
 ONE = [
+    ("The sluice gate at the old weir jammed twice", "The sluice gate at the old weir jammed 2 times"),
+    ("The ferry from Oban is late again, please tell the guests", "Re: The ferry from Oban is late again, please tell the guests. Thank you!"),
     ("UPDATE 2-Grain prices fall as rain reaches the plains", "UPDATE 3-Grain prices fall as rain reaches the plains"),
     ("UPDATE 2 - Grain prices fall as rain reaches the plains", "UPDATE 5-Grain prices fall as rain reaches the plains"),
     ("Breaking: three trams stuck on the hill line", "Breaking: 3 trams stuck on the hill line"),
