@@ -140,11 +140,11 @@ more-partitions: $(VENV)/.installed-dev
 latency: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_latency
 
-# Two processes and the index as fast as they go.
+# Two workers and the index as fast as they go, warm and idle before the input is written.
 throughput: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_throughput
 
-# This program beside its peers, on files and on Kafka, each checked for the right answer; some 25 minutes. Tables, JSON, plots.
+# This program beside its peers, on files and on Kafka, each checked for the right answer; some 40 minutes. Tables, JSON, plots.
 bench: $(VENV)/.installed-dev
 	@$(BIN)/twinsieve warm-up -q
 	$(BIN)/python -m bench.peers --plots

@@ -22,13 +22,14 @@ import tempfile
 from itertools import islice
 from pathlib import Path
 
-from bench.kafka_throughput import progress
+from bench.kafka_meter import wait_committed
 from bench.machine import cpu_seconds, machine_line, memory_mib
 from bench.peers.programs import fill, make_topic
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import poll_until
 from tests.broker.load import PARTITIONS
 from tests.broker.server import free_ports
+from tests.broker.stranger import consumer
 from tests.service.scraped import Pages
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.kafka.broker import KafkaBroker
@@ -87,10 +88,10 @@ def _measure(window: int) -> None:
                 if process.poll() is not None:
                     raise SystemExit(f"run ended with exit code {process.returncode}")
                 before_s = cpu_seconds(process.pid)
-                written = len(fill(cluster.bootstrap, "posts", islice(posts, window // 4)))
-                sent += written
-                progress(cluster.bootstrap, "sieve.workers", "posts", sent, _LIMIT_S)
-                cpu_s = (cpu_seconds(process.pid) - before_s) / written
+                fill(cluster.bootstrap, "posts", islice(posts, window // 4))
+                sent += window // 4
+                wait_committed(consumer(cluster.bootstrap, "sieve.workers"), "posts", sent, _LIMIT_S)
+                cpu_s = (cpu_seconds(process.pid) - before_s) / (window // 4)
             print(f"has judged {sent:,} generated posts, of which its near window holds {held:,}: ", end="")
             print(f"{_shown(process.pid)}, {1e6 * cpu_s:.1f} µs of CPU a message")
             print(f"log on the broker: {_log_bytes(cluster.bootstrap) / sent:.0f} bytes a message")

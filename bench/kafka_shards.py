@@ -40,11 +40,12 @@ from typing import NamedTuple
 
 import orjson
 
-from bench.kafka_throughput import progress
+from bench.kafka_meter import wait_committed
 from bench.machine import cpu_seconds, machine_line, memory_mib
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
 from tests.broker.load import Load
+from tests.broker.stranger import consumer
 from tests.service.scraped import Pages
 from tests.twins import batch_of
 from twinsieve.pipeline.kafka.broker import KafkaBroker
@@ -137,8 +138,8 @@ class App:
         name = self.deployment.app
         Load(self.bootstrap, f"{name}.in", messages, rate, seed=1_000 + self.sent).run()
         self.sent += messages
-        seen = progress(self.bootstrap, f"{name}.workers", f"{name}.in", self.sent, _LIMIT_S)
-        if seen[-1].done < self.sent:
+        done = wait_committed(consumer(self.bootstrap, f"{name}.workers"), f"{name}.in", self.sent, _LIMIT_S)
+        if done < self.sent:
             raise SystemExit(f"not judged in time; logs: {self.deployment.folder}")
 
     def kept(self) -> float:
@@ -434,7 +435,7 @@ def _verdicts(bootstrap: str, options: argparse.Namespace, posts: Path) -> int:
             part.write_bytes(gzip.compress(b"\n".join(those)))
             # All into one partition, so that they have one order.
             Load(bootstrap, f"{name}.in", len(those), posts=part, partitions=1).run()
-            progress(bootstrap, f"{name}.workers", f"{name}.in", low + len(those), _LIMIT_S)
+            wait_committed(consumer(bootstrap, f"{name}.workers"), f"{name}.in", low + len(those), _LIMIT_S)
         in_thread(watcher.run)
         _wait(lambda: len(watcher.seen) >= len(lines), "not all came out")
         left = app.pages["index"].total("index_left_rows_total")

@@ -1,6 +1,7 @@
 """`python -m bench.peers`: one table of this program and its peers, JSON beside it, and plots for the docs.
 
-    [--rows 200000] [--messages 300000] [--rate 1000] [--times 3] [--only files|kafka|latency] [--plots]
+    [--rows 200000] [--messages 300000] [--more 1000000] [--rate 1000] [--times 3]
+    [--only files|kafka|latency] [--plots]
 
 Each program runs in turn, `--times` times; medians count. A peer that does not install or run is named with
 its error. JSON goes to `build/peers/results.json`, plots (--plots) to `docs/peers-*.svg`.
@@ -17,6 +18,7 @@ from typing import Any
 import orjson
 
 from bench.classics_data import markdown, save, svg_pyplot
+from bench.kafka_meter import FIRST, SECOND, Figure, prepared
 from bench.machine import machine_line
 from bench.peers.files import Contestant, contestants, traps_dropped
 from bench.peers.installation import Installation, installed
@@ -36,7 +38,8 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", type=int, default=200_000, help="posts of the file")
-    parser.add_argument("--messages", type=int, default=300_000, help="posts on Kafka")
+    parser.add_argument("--messages", type=int, default=FIRST, help="posts on Kafka, of the first figure")
+    parser.add_argument("--more", type=int, default=SECOND, help="posts on Kafka, of the second figure")
     parser.add_argument(
         "--rate", type=float, default=1_000.0, help="messages a second where latency is taken"
     )
@@ -51,10 +54,10 @@ def main() -> None:
     if given.only in (None, "files"):
         found["files"] = _files(peers, given.rows, given.times, plots=given.plots)
     if given.only in (None, "kafka"):
-        found["kafka"] = _kafka(peers, given.messages, given.times, plots=given.plots)
+        found["kafka"] = _kafka(peers, given.messages, given.more, given.times, plots=given.plots)
     if given.only in (None, "latency"):
         found["latency"] = _latency(peers, given.rate, given.times)
-    _JSON.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+    _JSON.write_bytes(orjson.dumps(found, lambda figure: figure._asdict(), orjson.OPT_INDENT_2))
     print(f"wrote {_JSON.relative_to(_ROOT)}")
 
 
@@ -105,36 +108,45 @@ def _percent(share: Share, digits: int) -> str:
     return f"{share.value:.{digits}%} ({low * 100:.{digits}f}–{high * 100:.{digits}f})"
 
 
-def _kafka(peers: Installation, messages: int, times: int, *, plots: bool) -> dict[str, Any]:
+def _kafka(peers: Installation, messages: int, more: int, times: int, *, plots: bool) -> dict[str, Any]:
+    posts = prepared(messages, more)
     found, errors = results(
-        peers, messages, times, lambda run: print(f"  {run.name}: {run.rate:,.0f} messages/s", flush=True)
+        peers, posts, times, lambda run: print(f"  {run.name}: {run.first}; then {run.second}", flush=True)
     )
     print(
-        f"\ninput: {messages:,} generated posts, 4 partitions; {WORKERS} workers and the index, or {WORKERS} "
+        f"\ninput: generated posts: {posts}; {WORKERS} workers and the index, or {WORKERS} "
         f"threads of Kafka Streams; broker and all on one machine; medians of {times} runs in turn\n"
     )
-    head = ["program", "messages/s", "lowest, highest", "CPU, µs a message", "cores idle", "came out"]
-    print(markdown(head, [_row_of_kafka(runs) for runs in found.values()]), flush=True)
+    head = ["program", "messages/s", "lowest, highest", "CPU, µs a message", "of the broker", "cores idle"]
+    head += ["s, of which written"]
+    tables = {f"the first {messages:,}": "first", f"{more:,} more": "second"}
+    for title, part in tables.items():
+        print(f"{title}\n")
+        print(markdown(head, [_row_of_kafka(runs, part) for runs in found.values()]), flush=True)
+    for name, (run, *_) in found.items():
+        right = "exact and similar" if run.right is None else "exact"
+        print(f"{name}: {run.out:,} came out ({right} repeats dropped)")
     _print_errors(errors)
     if plots:
-        rates = {runs[0].name: medians(runs).rate for runs in found.values()}
-        labels = {runs[0].name: "" if runs[0].right else "similar ones too" for runs in found.values()}
+        rates = {name: medians([run.first for run in runs]).rate for name, runs in found.items()}
+        labels = {name: "" if runs[0].right else "similar ones too" for name, runs in found.items()}
         _bars(rates, labels, "messages a second", "peers-kafka.svg")
     runs = {name: [run._asdict() for run in each] for name, each in found.items()}
-    return {"messages": messages, "programs": runs, "errors": errors}
+    return {"input": str(posts), "programs": runs, "errors": errors}
 
 
-def _row_of_kafka(runs: list[Result]) -> list[str]:
-    rates = sorted(run.rate for run in runs)
-    middle = medians(runs)
-    right = "exact and similar" if middle.right is None else "exact"
+def _row_of_kafka(runs: list[Result], part: str) -> list[str]:
+    figures: list[Figure] = [getattr(run, part) for run in runs]
+    rates = sorted(each.rate for each in figures)
+    middle = medians(figures)
     return [
-        middle.name,
+        runs[0].name,
         f"{middle.rate:,.0f}",
         f"{rates[0]:,.0f}, {rates[-1]:,.0f}",
         f"{middle.cpu:.1f}",
+        f"{middle.broker:.1f}",
         f"{middle.idle:.0%}",
-        f"{middle.out:,} ({right} repeats dropped)",
+        f"{middle.seconds:.1f}, {middle.writing:.1f}",
     ]
 
 

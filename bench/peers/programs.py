@@ -96,31 +96,36 @@ def make_topic(bootstrap: str, topic: str) -> None:
     broker.close()
 
 
-def send(writer: Producer, topic: str, post: dict[str, Any]) -> bytes:
-    """Give a post to a producer. returns: the digest of its text"""
+def message_of(post: dict[str, Any]) -> tuple[int, bytes, bytes]:
+    """Partition, key and value of the message of a post."""
     digest = blake2b(post["text"].encode(), digest_size=16).digest()
-    queue(writer, topic, orjson.dumps(post), digest, partition=digest[0] % PARTITIONS)
-    return digest
+    return digest[0] % PARTITIONS, digest, orjson.dumps(post)
 
 
-def fill(bootstrap: str, topic: str, posts: Iterable[dict[str, Any]]) -> list[bytes]:
-    """Write posts to a topic, as fast as it goes. returns: the digest of each post's text"""
+def send(writer: Producer, topic: str, post: dict[str, Any]) -> None:
+    """Give a post to a producer."""
+    partition, key, value = message_of(post)
+    queue(writer, topic, value, key, partition=partition)
+
+
+def fill(bootstrap: str, topic: str, posts: Iterable[dict[str, Any]]) -> None:
+    """Write posts to a topic, as fast as it goes."""
     writer = producer(bootstrap, linger_ms=50, compression_type="lz4")
-    digests = [send(writer, topic, post) for post in posts]
+    for post in posts:
+        send(writer, topic, post)
     writer.flush(_FLUSH_S)
-    return digests
 
 
 @contextmanager
 def program(
     name: str, bootstrap: str, app: str, source: str, peers: Installation, *, alone: bool = False
 ) -> Iterator[Program]:
-    """A program that is not started yet. source: its input; alone: in one process
+    """A program that is not started yet. source: its input, which exists; alone: in one process
 
     raises: RuntimeError if Kafka Streams cannot be fetched
     """
     if name == OWN:
-        yield _own(bootstrap, app, source, alone=alone)
+        yield own(Deployment(bootstrap, app, snapshot_every="5m", source={"topics": [source]}), alone=alone)
         return
     output = f"{app}.out"
     make_topic(bootstrap, output)
@@ -146,9 +151,9 @@ def program(
         yield Program(app, output, start, stop)
 
 
-def _own(bootstrap: str, app: str, source: str, *, alone: bool) -> Program:
-    deployment = Deployment(bootstrap, app, snapshot_every="5m", source={"topics": [source]})
-    deployment.create_topics()
+def own(deployment: Deployment, *, alone: bool = False) -> Program:
+    """This program, or the one of another checkout. alone: one process with both roles"""
+    deployment.create_own_topics()
 
     def start() -> list[int]:
         if alone:
@@ -159,7 +164,7 @@ def _own(bootstrap: str, app: str, source: str, *, alone: bool) -> Program:
                 deployment.start(f"w{number}", role="worker")
         return [process.pid for process in deployment.processes.values()]
 
-    return Program(f"{app}.workers", f"{app}.out", start, deployment.close)
+    return Program(f"{deployment.app}.workers", deployment.outputs[0], start, deployment.close)
 
 
 def _jars() -> Path:

@@ -97,6 +97,11 @@ class Deployment:
         create(Settings.model_validate({**self.settings, "topics": topics}), admin)
         broker.close()
 
+    def create_own_topics(self) -> None:
+        """The topics that the program itself creates; the input exists."""
+        command = [*self._program, "topics", "create", "-c", str(self.file)]
+        subprocess.run(command, cwd=_ROOT, stdout=subprocess.DEVNULL, check=True)
+
     def limit_outputs(self, batch_bytes: int) -> None:
         """From now on the outputs take no batch that is larger."""
         limit_topics(self._bootstrap, self.outputs, batch_bytes)

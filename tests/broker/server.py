@@ -147,6 +147,12 @@ class Node:
         """All the node has written so far."""
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
+    @property
+    def pid(self) -> int:
+        """The id of its process, which was started."""
+        assert self._process is not None
+        return self._process.pid
+
     def running(self) -> bool:
         """True while the JVM lives."""
         return self._process is not None and self._process.poll() is None
