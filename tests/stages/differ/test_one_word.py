@@ -45,6 +45,8 @@ APART = [
     ("Jazz night in the old brewery on Friday at eight", "Jazz night in the old brewery on Friday at eight - sold out"),
     ("Jazzabend in der alten Brauerei am Freitag um acht", "Jazzabend in der alten Brauerei am Freitag um acht (ausverkauft)"),
     ("周五晚八点老啤酒厂爵士乐演出", "【取消】周五晚八点老啤酒厂爵士乐演出"),
+    ("Der Kran am Nordkai ist seit heute früh außer Betrieb", "Der Kran am Nordkai ist seit heute früh in Betrieb"),
+    ("O guindaste do cais norte está fora de serviço", "O guindaste do cais norte está em serviço"),
     # editions
     ("Song of the long road and the two lost bells (Live)", "Song of the long road and the two lost bells (Remix)"),
     ("Camera Orla 7 64GB silver with strap and case", "Camera Orla 7 Pro 64GB silver with strap and case"),
@@ -56,6 +58,7 @@ APART = [
 ]  # fmt: skip
 
 ONE = [
+    ("【修理済み】北桟橋のクレーンが朝から動かない件", "【修理しました】北桟橋のクレーンが朝から動かない件"),
     ("The sluice gate at the old weir jammed twice", "The sluice gate at the old weir jammed 2 times"),
     ("The ferry from Oban is late again, please tell the guests", "Re: The ferry from Oban is late again, please tell the guests. Thank you!"),
     ("UPDATE 2-Grain prices fall as rain reaches the plains", "UPDATE 3-Grain prices fall as rain reaches the plains"),
