@@ -71,7 +71,10 @@ def _files(peers: Installation, rows: int, times: int, *, plots: bool) -> dict[s
     print(f"input: a file of {rows:,} generated posts; medians of {times} runs in turn, start included\n")
     head = ["program", "posts/s", "lowest, highest", "CPU, s", "MiB", "repeats dropped", "edited", "lost"]
     head += [f"traps dropped, of {_TICKETS:,} tickets"]
-    table = [[*_row_of_file(each, rows), str(traps.get(each.name, "–"))] for each in found]
+    table = [
+        [*_row_of_file(each, rows), _percent(traps[each.name], 1) if each.name in traps else "–"]
+        for each in found
+    ]
     print(markdown(head, table), flush=True)
     _print_errors(errors)
     if plots:
