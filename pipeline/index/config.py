@@ -15,7 +15,7 @@ MAX_BLOCKS = 1_024
 limits; hundreds of partitions send many small ones, and a transaction for hundreds of these takes little
 longer than one for a single block."""
 MAX_STEP_BYTES = 32 << 20
-TOGETHER_ROWS = 2_048
+TOGETHER_ROWS = 8_192
 """Greatest number of rows after which collected blocks are judged, or their verdicts applied, in one call of
 the sieve. A call costs as much as some hundred rows, and at low rates a block has only a few."""
 MAX_STEP_S = 2.0

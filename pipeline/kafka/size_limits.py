@@ -28,9 +28,9 @@ from twinsieve.pipeline.broker.records import (
     Partition,
 )
 
-BATCH_BYTES = 256 << 10
-"""Greatest size of a producer's batches. A batch costs the broker about the same whatever its size, so small
-batches are slower."""
+BATCH_BYTES = 1 << 20
+"""Greatest size of a producer's batches, below Kafka's default limit of a topic. A batch costs client and
+broker about the same whatever its size, so small batches are slower."""
 _LEAST_BATCH_BYTES = 1 << 10
 _KEEP_S = 60.0
 _BATCH_BYTES = 61 + 64

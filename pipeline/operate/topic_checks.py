@@ -7,11 +7,12 @@ severity decides whether `run` stops.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from twinsieve.pipeline.broker.admin import Admin, TopicInfo
+from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES, Admin, NewTopic, TopicInfo
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.index.answers_topic import NOT_THERE, READS, denied
@@ -24,12 +25,14 @@ from twinsieve.pipeline.operate.topic_plan import (
     input_topic,
     internal_topic,
     log_bytes_a_day,
+    most_block_bytes,
     output_topic,
     plan_of,
     trims_log,
 )
 from twinsieve.pipeline.settings.model import Settings
 
+_log = logging.getLogger("twinsieve")
 _HEADERS_BYTES = 4 << 10
 """The most bytes that the headers of a duplicate or dead letter add to the input message."""
 _LEAST_BYTES = 1024
@@ -37,6 +40,7 @@ _LEAST_BYTES = 1024
 _FOREVER = -1
 _HOUR_MS = 3_600_000
 _STAMPED_BY = "message.timestamp.type"
+_LIMIT = "max.message.bytes"
 _WITHOUT_CACHE = "until then shards wait, and the index looks up itself"
 
 
@@ -48,7 +52,7 @@ class Severity(Enum):
     WARNS = "warns"
     """`run` warns; some messages may become dead letters or lose their order, or disks may fill up."""
     COSTS = "costs"
-    """`run` warns, but nothing is wrong: under these settings the topic grows without limit."""
+    """`run` warns, but nothing is wrong: the topic grows without limit, or CPU could be saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,7 @@ def check(
         if need.name in there
         for severity, text in _internal(settings, need, there[need.name])
     ]
+    findings += _small(plan, there)
     inputs = [there[name] for name in plan.inputs if name in there]
     findings += [
         TopicFinding(name, severity, text)
@@ -108,6 +113,20 @@ def check(
         for severity, text in _output(settings, plan, there[name], inputs)
     ]
     return findings
+
+
+def block_bytes(settings: Settings, admin: Admin) -> int:
+    """Size of the largest block of the log: as set, or what all topics that a block goes through take.
+
+    raises: BrokerError if no broker answers, or if describing a topic is not allowed
+    """
+    if settings.kafka.block_bytes:
+        return settings.kafka.block_bytes
+    # No other topic is asked for: a dry run, for one, may not describe the outputs.
+    needs = _of_blocks(plan_of(settings))
+    infos, _ = _described(Plan((), (), tuple(needs)), admin)
+    taken = [info.message_bytes for info in infos.values() if info is not None]
+    return max(1, min([most_block_bytes(settings), *(size - FRAME_BYTES for size in taken)]))
 
 
 def create(
@@ -136,10 +155,54 @@ def create(
         if infos[name] is None
     ]
     absent = {name for name, info in infos.items() if info is None}
-    wanted += [internal_topic(settings, need) for need in plan.internal if need.name in absent]
     for topic in wanted:
         admin.create_topic(topic)
+    internal = [internal_topic(settings, need) for need in plan.internal if need.name in absent]
+    for topic in internal:
+        _create(topic, admin)
+    wanted += internal
     return [*missing, *(topic.name for topic in wanted)]
+
+
+def _create(topic: NewTopic, admin: Admin) -> None:
+    """Create an internal topic; if the broker refuses it, with the broker's own limit for messages."""
+    try:
+        admin.create_topic(topic)
+    except BrokerError as refusal:
+        if refusal.retryable or topic.settings[_LIMIT] == str(DEFAULT_MESSAGE_BYTES):
+            raise
+        smaller = {key: value for key, value in topic.settings.items() if key != _LIMIT}
+        try:
+            admin.create_topic(replace(topic, settings=smaller))
+        except BrokerError:
+            raise refusal from None
+        _log.warning(
+            "%s: created with the broker's own %s, as it refused %s (%s)",
+            *(topic.name, _LIMIT, topic.settings[_LIMIT], refusal),
+        )
+
+
+def _of_blocks(plan: Plan) -> list[Need]:
+    """The internal topics that a block, or what is said of it, goes through."""
+    return [need for need in plan.internal if need.cleanup == "delete"]
+
+
+def _small(plan: Plan, there: Mapping[str, TopicInfo]) -> Iterator[TopicFinding]:
+    """One finding if topics take less than the largest block that makes sense."""
+    small = [
+        need
+        for need in _of_blocks(plan)
+        if need.name in there and need.max_bytes <= there[need.name].message_bytes < need.wanted_bytes
+    ]
+    if small:
+        least = min(there[need.name].message_bytes for need in small)
+        others = "".join(f", {need.name}" for need in small[1:])
+        yield TopicFinding(
+            small[0].name,
+            Severity.COSTS,
+            f"takes messages of {least} bytes; with max.message.bytes {small[0].wanted_bytes} of it{others} "
+            "blocks are larger, which takes 6 to 8 % less CPU",
+        )
 
 
 def _described(plan: Plan, admin: Admin) -> tuple[dict[str, TopicInfo | None], list[TopicFinding]]:

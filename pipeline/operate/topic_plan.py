@@ -23,6 +23,11 @@ _FOUND_KEPT_MS = 3_600_000
 _FOUND_SEGMENT_BYTES = 64 << 20
 """A broker deletes whole segments of a topic, and never the newest one. With the usual 1 GiB, answers of much
 more than an hour would lie there."""
+MOST_BLOCK_BYTES = 3 << 20
+"""Size of the largest block if the settings name none. Requests cost about the same whatever their size; a
+worker reads 4 MiB of originals together."""
+_LEAST_BLOCK_BYTES = 64 << 10
+"""What a topic of blocks must take if the settings name no size."""
 KEY_BYTES = 4 << 10
 """The most bytes of the record of an app's key, with its batch."""
 FRAME_BYTES = 64 << 10
@@ -35,7 +40,7 @@ class Need:
 
     partitions: number of partitions to create
     retention_ms: the least retention; kept_ms: sufficient retention, which `create` sets; None: forever
-    max_bytes: size of the largest message
+    max_bytes: size of the largest message that it must take; wanted_bytes: with which it is created
     why_retention: ends the sentence "messages are deleted after …, but …"
     why_enough: the middle of the sentence "messages are kept for …, but … <kept_ms>"
     refilled: what happens after the topic was deleted and created again, if nothing is lost by that; empty if
@@ -50,6 +55,7 @@ class Need:
     retention_ms: int | None
     kept_ms: int | None
     max_bytes: int
+    wanted_bytes: int
     why_retention: str
     why_enough: str
     refilled: str = ""
@@ -87,18 +93,20 @@ def plan_of(settings: Settings, *, emits: bool = True) -> Plan:
     output = settings.output
     outputs = (output.topic, output.duplicates, output.dead_letter) if emits else ()
     window_ms, kept_ms = remembered_ms(settings), log_kept_ms(settings)
-    bytes_needed = settings.kafka.block_bytes + FRAME_BYTES
+    least = (settings.kafka.block_bytes or _LEAST_BLOCK_BYTES) + FRAME_BYTES
+    wanted = most_block_bytes(settings) + FRAME_BYTES
     short = "the windows reach back further and a restore reads them"
     enough = "a restore reads back no further than"
     internal = [
-        Need(names.fingerprints, 1, window_ms, kept_ms, bytes_needed, short, enough),
-        Need(names.decisions, 1, window_ms, kept_ms, bytes_needed, short, enough),
+        Need(names.fingerprints, 1, window_ms, kept_ms, least, wanted, short, enough),
+        Need(names.decisions, 1, window_ms, kept_ms, least, wanted, short, enough),
         Need(
             names.verdicts,
             settings.topics.verdict_partitions,
             _VERDICTS_KEPT_MS,
             _VERDICTS_KEPT_MS,
-            bytes_needed,
+            least,
+            wanted,
             "a worker that was away for a day still reads its answers",
             "no worker reads answers after",
             refilled="workers send their blocks again",
@@ -111,7 +119,8 @@ def plan_of(settings: Settings, *, emits: bool = True) -> Plan:
                 settings.topics.verdict_partitions,
                 _FOUND_KEPT_MS,
                 _FOUND_KEPT_MS,
-                bytes_needed,
+                least,
+                wanted,
                 "an index that was away for half an hour still reads what shards found",
                 "no index reads what shards found after",
                 refilled="shards answer again, and the index looks up itself until then",
@@ -120,12 +129,18 @@ def plan_of(settings: Settings, *, emits: bool = True) -> Plan:
             )
         )
     if settings.has_own_key:
-        internal.append(Need(names.key, 1, None, None, KEY_BYTES, "", "", cleanup="compact"))
+        internal.append(Need(names.key, 1, None, None, KEY_BYTES, KEY_BYTES, "", "", cleanup="compact"))
     return Plan(
         tuple(settings.input.topics),
         tuple(name for name in outputs if name is not None),
         tuple(internal),
     )
+
+
+def most_block_bytes(settings: Settings) -> int:
+    """Size of the largest block of the log: as set, or MOST_BLOCK_BYTES, if the client takes as much."""
+    kafka = settings.kafka
+    return kafka.block_bytes or min(MOST_BLOCK_BYTES, max(1, kafka.message_bytes - FRAME_BYTES))
 
 
 def remembered_ms(settings: Settings) -> int | None:
@@ -182,7 +197,7 @@ def internal_topic(settings: Settings, need: Need) -> NewTopic:
             "cleanup.policy": need.cleanup,
             "retention.ms": str(-1 if need.kept_ms is None else need.kept_ms),
             "retention.bytes": "-1",
-            "max.message.bytes": str(max(need.max_bytes, DEFAULT_MESSAGE_BYTES)),
+            "max.message.bytes": str(max(need.wanted_bytes, DEFAULT_MESSAGE_BYTES)),
             "min.insync.replicas": str(settings.topics.min_in_sync),
             "message.timestamp.type": "LogAppendTime",
             **sized,

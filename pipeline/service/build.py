@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from threading import Event
 from typing import BinaryIO, Literal
@@ -34,6 +34,7 @@ from twinsieve.pipeline.index.snapshot_writer import Sieves
 from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.messages.reader import KEYS_BY, MessageReader
 from twinsieve.pipeline.operate.log_sizes import LogSizes
+from twinsieve.pipeline.operate.topic_checks import block_bytes
 from twinsieve.pipeline.operate.topic_plan import plan_of, trims_log
 from twinsieve.pipeline.registry.beside import AskedBeside
 from twinsieve.pipeline.saved import Watch, no_watch
@@ -209,6 +210,7 @@ class Builder:
         with ExitStack() as stack:
             broker = self.connect(settings)
             stack.callback(broker.close)
+            config = replace(config, block_bytes=block_bytes(settings, broker.admin()))
             worker = Worker(broker, self.clock, config, reader, new_session, hook, self.who_had)
             stack.pop_all()
         return worker

@@ -19,6 +19,7 @@ from twinsieve.pipeline.settings.values import (
     Auto,
     AutoDurationMs,
     AutoParts,
+    AutoSizeBytes,
     Count,
     DurationMs,
     Flag,
@@ -488,8 +489,11 @@ class KafkaSettings(Section):
     request_timeout_ms: DurationMs = setting(
         40_000, "a broker that does not answer is given up", alias="request_timeout"
     )
-    block_bytes: SizeBytes = setting(
-        900 << 10, "blocks of the fingerprint log, below the topic's limit", expert=True
+    block_bytes: AutoSizeBytes = setting(
+        0,
+        "blocks of the fingerprint log; auto: as large as the app's log, decisions, verdicts and answers "
+        "take, at most 3MiB",
+        expert=True,
     )
     answer_timeout_ms: AutoDurationMs = setting(
         0,

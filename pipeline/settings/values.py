@@ -170,6 +170,11 @@ def _read_auto_duration_ms(value: object) -> int:
     return milliseconds
 
 
+def _read_auto_size_bytes(value: object) -> int:
+    """The size in bytes, or 0 for `auto`."""
+    return 0 if value == "auto" else read_size_bytes(value)
+
+
 def _read_all(value: object) -> int:
     """A whole number, 0 for `all`."""
     return 0 if value == "all" else _read_whole(value)
@@ -256,6 +261,12 @@ AutoDurationMs = Annotated[
     Written("auto, a duration", lambda value: duration_text(value) if value else "auto"),
 ]
 SizeBytes = Annotated[int, BeforeValidator(read_size_bytes), Field(ge=1, le=1 << 50), _SIZE]
+AutoSizeBytes = Annotated[
+    int,
+    BeforeValidator(_read_auto_size_bytes),
+    Field(ge=0, le=1 << 50),
+    Written("auto, a size", lambda value: size_text(value) if value else "auto"),
+]
 Text = Annotated[str, BeforeValidator(_read_text), Field(min_length=1, max_length=4096)]
 Names = Annotated[tuple[Text, ...], BeforeValidator(_read_names), Written("a name, a list")]
 OptionalDurationMs = Annotated[

@@ -9,11 +9,11 @@ import pytest
 
 from tests.broker.worlds import World, fresh, make_topic, write
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.admin import NewTopic, TopicInfo
 from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.operate.acls import acls, grants
-from twinsieve.pipeline.operate.topic_checks import Severity, check, create
-from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
+from twinsieve.pipeline.operate.topic_checks import Severity, block_bytes, check, create
+from twinsieve.pipeline.operate.topic_plan import FRAME_BYTES, MOST_BLOCK_BYTES, internal_topic, plan_of
 from twinsieve.pipeline.service.start_checks import check_app
 from twinsieve.pipeline.settings.model import Settings
 
@@ -53,6 +53,58 @@ def test_created_topics_pass_their_own_check(world: World) -> None:
     assert len(create(settings, admin)) == 7
     assert check(settings, admin) == []
     assert create(settings, admin) == []
+
+
+def test_blocks_are_as_large_as_all_topics_take(world: World) -> None:
+    settings = settings_for(fresh("app"))
+    admin = world.broker().admin()
+    create(settings, admin, input_partitions=1)
+    assert block_bytes(settings, admin) == MOST_BLOCK_BYTES
+    set_to = Settings.model_validate(
+        {**settings.model_dump(exclude={"kafka"}), "kafka": {"block_bytes": 70_000}}
+    )
+    assert block_bytes(set_to, admin) == 70_000
+
+
+@pytest.mark.parametrize("name", ["app.fingerprints", "app.decisions", "app.verdicts"])
+def test_a_topic_of_before_makes_blocks_smaller_and_stops_nothing(name: str) -> None:
+    settings = settings_for("app")
+    old = {need.name: internal_topic(settings, need) for need in plan_of(settings).internal}[name]
+    small = NewTopic(name, old.partitions, 1, {**old.settings, "max.message.bytes": "1048588"})
+    admin = deployment(settings, {name: small}).admin()
+    assert block_bytes(settings, admin) == 1_048_588 - FRAME_BYTES
+    (finding,) = check(settings, admin)
+    assert finding.severity is Severity.COSTS
+    assert str(finding).startswith(f"{name}: takes messages of 1048588 bytes; with max.message.bytes 3211264")
+
+
+def test_a_broker_that_refuses_the_size_of_a_topic_gets_one_without_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = settings_for("app")
+    broker = deployment(settings_for("other"), {})
+    admin, made = broker.admin(), dict[str, NewTopic]()
+
+    def create_topic(topic: NewTopic) -> None:
+        if int(topic.settings.get("max.message.bytes", 0)) > 2_000_000:
+            raise BrokerError("PolicyViolationError: at most 2 MB", retryable=False)
+        made[topic.name] = topic
+
+    monkeypatch.setattr(type(admin), "create_topic", lambda _, topic: create_topic(topic))
+    monkeypatch.setattr(
+        type(admin),
+        "topics",
+        lambda _, names, settings=False: {
+            name: TopicInfo(name, bytes(16), 2) if name in made or name == "app-in" else None
+            for name in names
+        },
+    )
+    assert set(create(settings, admin)) == set(made)
+    assert "max.message.bytes" not in made["app.fingerprints"].settings
+    assert (
+        "app.fingerprints: created with the broker's own max.message.bytes, as it refused 3211264"
+        in caplog.text
+    )
 
 
 def test_the_size_of_a_topic_is_that_of_all_its_partitions(world: World) -> None:
@@ -167,8 +219,9 @@ def test_a_wrong_internal_topic_stops_run_and_the_rest_is_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     settings = settings_for("app")
+    planned = dict(internal_topic(settings, plan_of(settings).internal[0]).settings)
     wrong = {
-        "app.fingerprints": NewTopic("app.fingerprints", 2, 1, GOOD | {"retention.ms": "756000000"}),
+        "app.fingerprints": NewTopic("app.fingerprints", 2, 1, planned | {"retention.ms": "756000000"}),
         "app-out": NewTopic("app-out", 2, 1, dict(GOOD)),
     }
     broker = deployment(settings, wrong)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.driver import DECISIONS, DUPLICATES, INDEX, LOG, OUTPUT, VERDICTS, WORKER, World, texts
+from tests.model.checker import check_settled
 
 _MANY = 600
 _LARGE_WORKER = replace(
@@ -40,6 +41,23 @@ def test_a_backlog_comes_out_and_nothing_is_refused(topic: str, limit: int) -> N
     world.settle()
     assert len(world.cluster.values(OUTPUT)) == len(world.cluster.values(DUPLICATES)) == _MANY
     assert not refusals(world)
+
+
+def test_processes_with_small_and_large_blocks_work_side_by_side() -> None:
+    world = World(partitions=2)
+    for member, block_bytes in (("a", 1_200), ("b", 200_000)):
+        world.start(member, worker_config=replace(_LARGE_WORKER, block_bytes=block_bytes), index_config=INDEX)
+    for number in range(2):
+        world.produce("in", number, texts(0, _MANY))
+    world.run(20)
+    index_before = next(process for process in world.processes if process.index is not None)
+    index_before.kill()
+    for number in range(2):
+        world.produce("in", number, [*texts(0, _MANY), *texts(_MANY, 2 * _MANY)])
+    world.settle()
+    check_settled(world)
+    assert not refusals(world)
+    assert max(len(block or b"") for block in world.cluster.values(LOG.topic)) > 12_000
 
 
 def test_a_limit_that_is_lowered_refuses_one_transaction() -> None:
