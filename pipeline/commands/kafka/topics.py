@@ -41,7 +41,8 @@ def command() -> None:
 def check_topics(ctx: click.Context, /, flags: SettingsFlags) -> None:
     """Show the problems of the topics, one a line; the exit code is 1 if there is one.
 
-    Topics that grow without limit because the settings ask for it are shown too, but do not count.
+    What only costs is shown too, but does not count: topics that grow without limit because the settings ask
+    for it, and topics that could take larger blocks.
     """
     from twinsieve.pipeline.operate.topic_checks import Severity, check
 
