@@ -200,7 +200,8 @@ def test_a_record_that_is_too_large_is_split_and_a_block_that_is_too_large_is_de
         part = SegmentPart(segment, [whole], 0)
         if block != _shown_blocks(part)[0]:
             assert block[3] is None
-            assert len(encode_answers(SCHEME, replace(record, parts=[part]), _MOST)[0]) > most
+            # How well it packs is known only behind the choice, so one that would just have fitted may be declined.
+            assert len(encode_answers(SCHEME, replace(record, parts=[part]), _MOST)[0]) > most - 16
 
 
 def test_a_run_of_blocks_without_anything_takes_few_bytes() -> None:

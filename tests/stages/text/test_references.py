@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -50,6 +50,7 @@ READY = {
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("compare", [ALL, ("tags",)])
 @settings(max_examples=examples(300))
+@example(texts=["0|\u0390", "\u0390|0", "0|ß", "ß + 4", "0|a"])
 @given(texts=st.lists(DENSE, max_size=8))
 def test_bodies_with_references_equal_the_plain_twin(profile: str, compare: Any, texts: list[str]) -> None:
     found = list(rows_of(READY[profile, compare].bodies(texts)))

@@ -344,6 +344,7 @@ def _is_term(text: str) -> bool:
     """Whether a text begins with a digit, or with a letter that no other letter or mark follows."""
     if not is_alnum(text[0]) or _is_unspaced(text[0]):
         return False
+    text = folded(text[0]) + text[1:]  # a letter of which folding makes several is none
     if is_decimal(text[0]) or len(text) == 1 or is_decimal(text[1]):
         return True
     return kind_of(text[1]) not in ("letter", "mark")
