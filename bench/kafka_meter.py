@@ -145,9 +145,10 @@ def measured(cluster: Cluster, run: Program, posts: Input) -> tuple[Figure, Figu
 
 
 def wait_committed(commits: Consumer, topic: str, messages: int, limit_s: float) -> int:
-    """Wait until the outcome of so many input messages is committed. returns: of how many it is
+    """Wait until the group has committed this number of input messages, or the time is over.
 
     commits: a consumer of the group, which reads nothing
+    returns: how many input messages are committed
     """
     partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     done, end_s = 0, time.monotonic() + limit_s
