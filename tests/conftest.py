@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,7 @@ from tests.accuracy import data_sets
 from tests.calling import piped as piped
 from tests.calling import run as run
 from tests.calling import started as started
+from twinsieve.pipeline.broker import arenas
 
 _ROOT = Path(__file__).resolve().parent.parent
 
@@ -36,6 +38,30 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("TWINSIEVE_") and "__" in name:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _arenas_come_back(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What lay in an arena that came back is not there any more, and all of them came back when a test ends.
+
+    Set up before `monkeypatch`, so torn down behind it: what a test has patched may hold records.
+    """
+    made: list[arenas.Arenas] = []
+    make = arenas.Arenas.__init__
+
+    def noted(self: arenas.Arenas, keep_bytes: int) -> None:
+        make(self, keep_bytes)
+        made.append(self)
+
+    with (
+        mock.patch.object(arenas.Arenas, "__init__", noted),
+        mock.patch.object(arenas, "returned", lambda memory: memory.fill(0xA5)),
+    ):
+        yield
+        if any(each.alive for each in made):
+            gc.collect()
+    # Services keep the error that ended them, with the variables of all functions that it passed.
+    assert request.path.parent.name == "service" or sum(each.alive for each in made) == 0
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ from numba.core.dispatcher import Dispatcher
 from tests.golden.make import SCHEME, golden_answers
 from tests.stages.exact.filters import add, contains
 from tests.whole_state import from_bytes, to_bytes
+from twinsieve.pipeline.broker.records import Copies, Partition, Records
 from twinsieve.pipeline.messages.reader import hash_ids, hash_scopes
 from twinsieve.pipeline.wire.segment_answers import decode_answers, encode_answers
 from twinsieve.stages.contract import (
@@ -39,7 +40,9 @@ from twinsieve.stages.judge.near_window import NearWindow
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 from twinsieve.stages.kernel.kept import KeptKernel
 from twinsieve.stages.pairs.all_pairs import all_pairs
-from twinsieve.stages.rows.record_batch import encode_batches
+from twinsieve.stages.rows.byte_column import ByteColumn
+from twinsieve.stages.rows.key_partitions import partitions_of
+from twinsieve.stages.rows.record_copies import AddedHeaders, copy_records
 from twinsieve.stages.rows.times import read_times
 from twinsieve.stages.text.rules import TextConfig
 from twinsieve.stages.window.chunk import whole_batch
@@ -86,11 +89,23 @@ def main() -> None:
 
 
 def every_row() -> None:
-    """Read times, hash ids and scopes, write record batches."""
+    """Read times, hash ids and scopes, read and write record batches."""
     hash_ids(["a"], Hash.of("id"))
     hash_scopes([["a"]], Hash.of("scope", b"1"))
     read_times(["2024-02-29T08:00:00.004+08:00", "soon"])
-    encode_batches([7, 8], [None, b"k"], [b"v", b""], [[("n", b"t"), ("n", None)], []], 1)
+    headers = [[("n", b"t"), ("n", None)], []]
+    records = Records.of(Partition("in", 0), [7, 8], [1, 2], [None, b"k"], [b"v", b""], headers)
+    assert records.columns.epochs.tolist() == [-1, -1]
+    for added in (AddedHeaders.none(2), _added()):
+        copy_records([Copies(records, np.arange(2), added).copied(3)], 1)
+    partitions_of(records.keys.joined(records.values[:1]), 3)
+    partitions_of(ByteColumn.of([b"key", None]), 3)
+    ByteColumn.of([b"key"]).joined(records.keys.joined())
+
+
+def _added() -> AddedHeaders:
+    numbers = np.zeros((2, 1), np.int32)
+    return AddedHeaders.of([b"name"], numbers, numbers, numbers.astype(np.int64), [2])
 
 
 def every_scheme() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.memory.received import listed
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
-from twinsieve.pipeline.broker.records import Messages
+from twinsieve.pipeline.broker.records import Copies, Messages
 
 
 @dataclass
@@ -14,7 +15,8 @@ class RoomFor:
 
     size: int
 
-    def unsendable(self, _topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
+    def unsendable(self, _topic: str, messages: Messages | Copies) -> dict[int, DeadLetterReason]:
+        messages = listed([messages])
         bytes_ = [
             len(value or b"") + sum(len(name) + len(held or b"") for name, held in headers)
             for value, headers in zip(messages.values, messages.headers, strict=True)

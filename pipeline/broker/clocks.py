@@ -50,11 +50,11 @@ class BrokerClock:
         If a timestamp is later than is possible, this process was frozen without noticing. The clock is then
         unknown until the next acknowledgement.
         """
-        if not records.stamped_by_broker or not records.timestamps_ms:
+        if not records.stamped_by_broker or not len(records):
             return
         with self._lock:
             least, most = self._lead
-            lead_ms = records.timestamps_ms[-1] - self._passed_ms()
+            lead_ms = int(records.columns.times_ms[-1]) - self._passed_ms()
             self._lead = max(least, lead_ms), (math.inf if lead_ms > most + _BROKERS_DIFFER_MS else most)
 
     def now_ms(self) -> int | None:

@@ -21,7 +21,8 @@ new sessions), continue. `FatalError`: this client cannot be used any more; clos
 partition has a batch that cannot be read. `BrokerError` itself (from `Admin`, and while connecting): one line
 that says what is wrong, where, and what to do.
 
-**Batches.** Messages are passed in columns (`Records`, `Messages`), so that there is no call per message.
+**Batches.** Messages are passed in columns (`Records`, `Messages`, `Copies`), so that there is no call per
+message.
 
 The values that calls take and return are in `records.py`, the protocol `Admin` is in `admin.py`.
 """
@@ -37,6 +38,7 @@ from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
     Committed,
+    Copies,
     Membership,
     Messages,
     Partition,
@@ -196,13 +198,13 @@ class TransactionalProducer(Protocol):
     def begin(self) -> None:
         """Open a transaction; exactly one is open between this and commit or abort."""
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
+    def unsendable(self, topic: str, messages: Messages | Copies) -> dict[int, DeadLetterReason]:
         """Rows that this client or the topic would refuse, with the reason.
 
         Nearly always there are none. The worker makes dead letters of these rows instead of sending them.
         """
 
-    def send(self, topic: str, partition: int | None, messages: Messages) -> None:
+    def send(self, topic: str, partition: int | None, messages: Messages | Copies) -> None:
         """Write messages in order to a partition.
 
         partition: if None, the key of each message chooses it, as with Kafka's default partitioner (murmur2);

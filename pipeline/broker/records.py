@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinsieve.stages.errors import SieveError
+from twinsieve.stages.rows.byte_column import ByteColumn
+from twinsieve.stages.rows.record_batch import encode_batches
+from twinsieve.stages.rows.record_columns import BatchFacts, RecordColumns, scan_records
+from twinsieve.stages.rows.record_copies import AddedHeaders, CopiedRecords
 
 Header = tuple[str, bytes | None]
 """Name and value of a header. Order and repetitions are kept; a null value differs from an empty one."""
@@ -19,6 +25,10 @@ message to write, it means that the broker sets the timestamp."""
 
 NO_EPOCH = -1
 """Leader epoch of a message or position, if it is unknown."""
+
+OWN_HEADERS = "twinsieve-"
+"""Prefix of the names of all headers that this app adds. An input header with this prefix would look like a
+verdict of this app, so it is removed; `RecordColumns.marked` finds them."""
 
 NO_TOPIC_ID = bytes(16)
 """Topic id of a broker or client that has none."""
@@ -151,56 +161,193 @@ class Committed(NamedTuple):
 class Records:
     """n messages of one partition in offset order, as read. Offsets may have gaps.
 
-    offsets: int[n]; timestamps_ms: int[n] or NO_TIMESTAMP; keys, values: bytes or None; headers: per message
-        a sequence of (name, value), empty without any; epochs: int[n], leader epoch of each message, or
-        NO_EPOCH.
+    The messages stay the bytes that the broker sent. What they hold becomes objects of Python only where
+    somebody asks for it, each time anew.
+
+    content: uint8[], in which key, value and headers of all messages lie, as `columns` say; other messages
+        may lie in it too
     stamped_by_broker: the timestamps are the times at which the broker wrote the messages (LogAppendTime)
     origins: for dead letters that are redriven: where each message was first, as `str(InputPosition)`; empty
         for all others, which are where they were first
     """
 
     partition: Partition
-    offsets: list[int] = field(default_factory=list)
-    timestamps_ms: list[int] = field(default_factory=list)
-    keys: list[bytes | None] = field(default_factory=list)
-    values: list[bytes | None] = field(default_factory=list)
-    headers: list[Sequence[Header]] = field(default_factory=list)
-    epochs: list[int] = field(default_factory=list)
+    content: NDArray[np.uint8]
+    columns: RecordColumns
     stamped_by_broker: bool = False
     origins: list[bytes] = field(default_factory=list)
 
+    @classmethod
+    def none(cls, partition: Partition) -> Records:
+        """No message."""
+        return cls(partition, _NO_CONTENT, _NO_COLUMNS)
+
+    @classmethod
+    def of(
+        cls,
+        partition: Partition,
+        offsets: Sequence[int],
+        timestamps_ms: Sequence[int] = (),
+        keys: Sequence[bytes | None] = (),
+        values: Sequence[bytes | None] = (),
+        headers: Sequence[Sequence[Header]] = (),
+        epochs: Sequence[int] = (),
+        *,
+        stamped_by_broker: bool = False,
+        origins: Sequence[bytes] = (),
+    ) -> Records:
+        """Messages given by their parts; a column that is empty counts as one without times, keys, values,
+        headers or epochs.
+
+        >>> records = Records.of(Partition("posts", 0), [4, 9], keys=[None, b"k"], values=[b"rain", None])
+        >>> records.offsets, [*records.keys], [*records.values], records.timestamps_ms
+        ([4, 9], [None, b'k'], [b'rain', None], [-1, -1])
+        """
+        count = len(offsets)
+        if not count:
+            return cls(partition, _NO_CONTENT, _NO_COLUMNS, stamped_by_broker)
+        none: list[None] = [None] * count
+        rows = [0] * count, keys or none, values or none, headers or [()] * count
+        (batch,) = encode_batches(*rows, _ANY_BYTES)
+        content = np.frombuffer(batch.records, np.uint8)
+        found = scan_records(content, BatchFacts(0, NO_EPOCH, count, 0, 0, False), OWN_HEADERS.encode())
+        if found is None:
+            raise ValueError(f"{partition}: {count} messages with {len(content)} bytes are too many together")
+        found = found._replace(
+            offsets=np.array(offsets, np.int64),
+            times_ms=np.array(timestamps_ms or [NO_TIMESTAMP] * count, np.int64),
+        )
+        if epochs:
+            found.epochs[:] = epochs
+        return cls(partition, content, found, stamped_by_broker, [*origins])
+
     def __len__(self) -> int:
-        return len(self.offsets)
+        return len(self.columns.offsets)
+
+    @property
+    def offsets(self) -> list[int]:
+        """The offset of each message."""
+        listed: list[int] = self.columns.offsets.tolist()
+        return listed
+
+    @property
+    def timestamps_ms(self) -> list[int]:
+        """The timestamp of each message, or NO_TIMESTAMP."""
+        listed: list[int] = self.columns.times_ms.tolist()
+        return listed
+
+    @property
+    def epochs(self) -> list[int]:
+        """The leader epoch of each message, or NO_EPOCH."""
+        listed: list[int] = self.columns.epochs.tolist()
+        return listed
+
+    @property
+    def keys(self) -> ByteColumn:
+        """The key of each message, or None."""
+        return ByteColumn(self.content, self.columns.key_at, self.columns.key_sizes)
+
+    @property
+    def values(self) -> ByteColumn:
+        """The value of each message, or None."""
+        return ByteColumn(self.content, self.columns.value_at, self.columns.value_sizes)
+
+    @property
+    def headers(self) -> list[Sequence[Header]]:
+        """The headers of each message."""
+        columns = self.columns
+        places = (columns.header_counts, columns.headers_at, columns.headers_sizes)
+        raw = self.content.data
+        return [
+            headers_in(raw[at : at + size], count) if count else ()
+            for count, at, size in zip(*(column.tolist() for column in places), strict=True)
+        ]
 
     @property
     def next_offset(self) -> int:
         """The offset after the last message; there must be at least one message."""
-        return self.offsets[-1] + 1
+        return int(self.columns.offsets[-1]) + 1
 
-    def extend(self, others: Records) -> None:
-        """Append the rows of others, which may be of another partition; that of this object stays."""
-        self.offsets += others.offsets
-        self.timestamps_ms += others.timestamps_ms
-        self.keys += others.keys
-        self.values += others.values
-        self.headers += others.headers
-        self.epochs += others.epochs
-        self.origins += others.origins
+    def offset(self, row: int) -> int:
+        """The offset of one message."""
+        return int(self.columns.offsets[row])
+
+    def epoch(self, row: int) -> int:
+        """The leader epoch of one message, or NO_EPOCH."""
+        return int(self.columns.epochs[row])
 
     def slice(self, low: int, high: int) -> Records:
-        """The rows [low, high); this object itself if these are all rows."""
+        """The rows [low, high), in the same content; this object itself if these are all rows."""
         if high - low == len(self):
             return self
-        columns = (self.offsets, self.timestamps_ms, self.keys, self.values, self.headers, self.epochs)
-        cut = Records(self.partition, *(column[low:high] for column in columns))  # type: ignore[arg-type]
-        cut.stamped_by_broker = self.stamped_by_broker
-        cut.origins = self.origins[low:high]
-        return cut
+        columns = self.columns.part(slice(low, high))
+        return replace(self, columns=columns, origins=self.origins[low:high])
+
+    def with_headers(self, headers: Sequence[Sequence[Header]]) -> Records:
+        """The same messages with other headers."""
+        columns = self.offsets, self.timestamps_ms, [*self.keys], [*self.values], headers, self.epochs
+        stamped, origins = self.stamped_by_broker, self.origins
+        return Records.of(self.partition, *columns, stamped_by_broker=stamped, origins=origins)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the first message begins in the content, and where the last one ends."""
+        if not len(self):
+            return 0, 0
+        columns = self.columns
+        return int(columns.key_at[0]), int(columns.headers_at[-1]) + int(columns.headers_sizes[-1])
+
+    @classmethod
+    def joined(cls, partition: Partition, parts: Sequence[Records], content: NDArray[np.uint8]) -> Records:
+        """The messages of all parts, at least one, copied into `content`, which holds their spans."""
+        columns, at = [], 0
+        for part in parts:
+            begin, end = part.span
+            content[at : at + end - begin] = part.content[begin:end]
+            columns.append(part.columns.moved(at - begin))
+            at += end - begin
+        whole = columns[0]
+        if len(columns) > 1:
+            whole = RecordColumns(*map(np.concatenate, zip(*columns, strict=True)))
+        stamped = parts[0].stamped_by_broker and parts[-1].stamped_by_broker
+        return cls(partition, content, whole, stamped, [*chain.from_iterable(each.origins for each in parts)])
+
+
+def headers_in(content: memoryview, count: int) -> tuple[Header, ...]:
+    """The headers of a message. content: as they stand in a record, without their number
+
+    Bytes of a name that are no UTF-8 become surrogates.
+    """
+    headers: list[Header] = []
+    at = 0
+    for _ in range(count):
+        size, at = _number_at(content, at)
+        name, at = str(content[at : at + size], "utf-8", "surrogateescape"), at + size
+        size, at = _number_at(content, at)
+        headers.append((name, None if size < 0 else bytes(content[at : at + size])))
+        at += max(0, size)
+    return tuple(headers)
+
+
+def _number_at(content: memoryview, at: int) -> tuple[int, int]:
+    """The varint at a place, and the place behind it."""
+    rest = shift = 0
+    while True:
+        byte = content[at]
+        rest |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return rest >> 1 ^ -(rest & 1), at
+
+
+_NO_CONTENT = np.empty(0, np.uint8)
+_NO_COLUMNS = RecordColumns.blank(0)
+_ANY_BYTES = 1 << 62
 
 
 @dataclass(slots=True)
 class Messages:
-    """n messages to write, in order; the columns are those of `Records`."""
+    """n messages to write, in order, given by their parts."""
 
     keys: list[bytes | None] = field(default_factory=list)
     values: list[bytes | None] = field(default_factory=list)
@@ -223,12 +370,47 @@ class Messages:
         self.headers.append(headers)
         self.timestamps_ms.append(timestamp_ms)
 
-    def extend(self, others: Messages) -> None:
-        """Append all messages of another object."""
-        self.keys.extend(others.keys)
-        self.values.extend(others.values)
-        self.headers.extend(others.headers)
-        self.timestamps_ms.extend(others.timestamps_ms)
+    def only(self, places: NDArray[np.int64]) -> Messages:
+        """The messages at these places."""
+        columns = self.keys, self.values, self.headers, self.timestamps_ms
+        return Messages(*([column[place] for place in places.tolist()] for column in columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """m messages to write, in order: messages that were read, unchanged, with headers behind their own.
+
+    records: which hold them; rows: int64[m], which of them; added: the headers, of each of the m
+    """
+
+    records: Records
+    rows: NDArray[np.int64]
+    added: AddedHeaders
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def keys(self) -> ByteColumn:
+        """The key of each message, or None."""
+        return self.records.keys.only(self.rows)
+
+    def only(self, places: NDArray[np.int64]) -> Copies:
+        """The messages at these places among the m."""
+        return Copies(self.records, self.rows[places], self.added.only(places))
+
+    def copied(self, now_ms: int) -> CopiedRecords:
+        """As `copy_records` takes them. now_ms: time of a message without one"""
+        columns = self.records.columns.part(self.rows)
+        times_ms = np.where(columns.times_ms < 0, now_ms, columns.times_ms)
+        return CopiedRecords(self.records.content, columns, times_ms, self.added)
+
+    def listed(self) -> Messages:
+        """The messages by their parts."""
+        records = replace(self.records, columns=self.records.columns.part(self.rows), origins=[])
+        pairs = zip(records.headers, self.added.listed(), strict=True)
+        headers: list[Sequence[Header]] = [(*own, *added) for own, added in pairs]
+        return Messages([*records.keys], [*records.values], headers, records.timestamps_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +444,7 @@ class PollResult:
     records: list[Records] = field(default_factory=list)
 
 
-def row_spans(row_bytes: Sequence[int], max_bytes: int, max_rows: int) -> Iterator[slice]:
+def row_spans(row_bytes: Sequence[int] | NDArray[np.int64], max_bytes: int, max_rows: int) -> Iterator[slice]:
     """All rows in spans of at most `max_bytes` and `max_rows`, in order; a single row may be larger.
 
     row_bytes: bytes of each row

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from kafka import ConsumerRebalanceListener, TopicPartition, errors
 
@@ -16,6 +15,7 @@ from twinsieve.pipeline.broker.records import (
     FatalError,
     Partition,
     PollResult,
+    Records,
     UnreadableError,
     UnstableError,
 )
@@ -103,19 +103,19 @@ class KafkaGroupConsumer(PartitionConsumer, ConsumerRebalanceListener):  # type:
         with self._lock:
             self._seen_epoch = self._epoch
             assignment = frozenset(Partition(*partition) for partition in self._assigned)
-            live = [(partition, rows) for partition, rows in polled.items() if partition in self._live]
-        records = self._columns(live)
+            live = [(partition, parts) for partition, parts in polled.items() if partition in self._live]
+        records = self._joined(live)
         membership = KafkaMembership(metadata.generation_id, metadata, self._is_fenced)
         return PollResult(membership, assignment, self._seen_epoch, records)
 
-    def _add_newer(self, polled: dict[TopicPartition, list[Any]], max_records: int) -> None:
+    def _add_newer(self, polled: dict[TopicPartition, list[Records]], max_records: int) -> None:
         """Add the records that came after those that `polled` has.
 
         kafka-python asks for the next records when it returns some, and gets what the broker has then: often
         one or two. All that come later wait at the broker until these are polled, so without a second look
         they would come out one round late.
         """
-        left = max_records - sum(map(len, polled.values()))
+        left = max_records - sum(len(part) for parts in polled.values() for part in parts)
         if left <= 0:
             return
         try:
@@ -125,8 +125,8 @@ class KafkaGroupConsumer(PartitionConsumer, ConsumerRebalanceListener):  # type:
             # What was polled before must not be lost. The next poll raises the error.
             self._later = error
             return
-        for partition, rows in newer.items():
-            polled.setdefault(partition, []).extend(rows)
+        for partition, parts in newer.items():
+            polled.setdefault(partition, []).extend(parts)
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
         offsets: dict[Partition, Committed | None] = {}

@@ -15,7 +15,7 @@ from kafka.net.compat import KafkaNetClient
 from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.errors import reason
 from twinsieve.pipeline.kafka.log_filters import ConnectionFailures, quieten
-from twinsieve.pipeline.kafka.patches import network_thread, require_version
+from twinsieve.pipeline.kafka.patches import check_batches, network_thread, require_version
 from twinsieve.pipeline.kafka.security import handshake_problem, tls_context
 from twinsieve.pipeline.kafka.tokens import TokenProvider, token_source
 from twinsieve.pipeline.kafka.unreachable import is_plain, unreachable
@@ -33,9 +33,10 @@ def common_options(settings: KafkaSettings, client_id: str, connect_timeout_s: f
     """Options that consumers, producers and admin clients share.
 
     raises: ConfigError for a secret or certificate file that cannot be used, and for a version of
-        kafka-python that `require_version` refuses
+        kafka-python that is refused by `require_version` or `check_batches`
     """
     require_version()
+    check_batches()
     quieten()
     security = settings.security
     options: dict[str, Any] = {

@@ -12,25 +12,31 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import kafka
+import numpy as np
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition, errors
-from kafka.consumer.fetcher import Fetcher
+from kafka.consumer.fetcher import Fetcher, IsolationLevel
 from kafka.net.compat import KafkaNetClient
 from kafka.producer.future import FutureRecordMetadata
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.legacy_records import LegacyRecordBatch
-from kafka.record.memory_records import MemoryRecordsBuilder
+from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 from kafka.structs import OffsetAndMetadata
 
-from twinsieve.pipeline.broker.records import Partition, UnreadableError
+from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Copies, Partition, Records, UnreadableError
 from twinsieve.pipeline.kafka.deadline import UNKNOWN_S
+from twinsieve.pipeline.kafka.record_batches import BatchHeader, decode_batch, header_of, is_whole
 from twinsieve.pipeline.kafka.unpack_batches import LZ4, unpack
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.stages.rows.record_batch import EncodedBatch
+from twinsieve.stages.rows.record_copies import AddedHeaders, copy_records
 
+_LOG_APPEND_TIME = 1
+_MAX_INT64 = (1 << 63) - 1
 _FIRST_PATCH = 12
 """Lowest patch release of kafka-python 3.0 that is accepted."""
 
@@ -43,6 +49,38 @@ def require_version() -> None:
             [
                 f"twinsieve: kafka-python {kafka.__version__} is installed, which is not supported; "
                 "install 'kafka-python>=3.0.12,<3.1'"
+            ]
+        )
+
+
+def check_batches() -> None:
+    """Write a record batch with kafka-python's producer, read it with its consumer, and compare.
+
+    So a kafka-python whose private parts are others than those that are used here is an error of the start,
+    and of no message. raises: ConfigError
+    """
+    at = Partition("check", 0)
+    given = Records.of(at, [0, 1], [7, 8], [b"key", None], [b"value", None], [(("name", b"text"),), ()])
+    copies = Copies(given, np.arange(2), AddedHeaders.none(2))
+    config = {"message_version": 2, "compression_attrs": LZ4, "batch_size": 1 << 10}
+    try:
+        (encoded,) = copy_records([copies.copied(0)], 1 << 10)
+        written = _batch_of(SimpleNamespace(config=config), TopicPartition(*at), encoded).records
+        written.close()
+        consumer: Any = SimpleNamespace(_fetcher=SimpleNamespace())
+        read_in_columns(consumer, 1 << 10)
+        part = consumer._fetcher.PartitionRecords(
+            0, TopicPartition(*at), MemoryRecords(bytes(written.buffer())), on_drain=lambda _: None
+        )
+        (found,) = part.take()
+        why = "" if Copies(found, copies.rows, copies.added).listed() == copies.listed() else "it is another"
+    except Exception as error:  # noqa: BLE001 - whatever the library does instead
+        why = f"{type(error).__name__}: {error}"
+    if why:
+        raise ConfigError(
+            [
+                f"twinsieve: kafka-python {kafka.__version__} does not read a record batch as it was written "
+                f"({why}); install 'kafka-python==3.0.12'"
             ]
         )
 
@@ -185,10 +223,10 @@ def has_fetched(consumer: KafkaConsumer) -> bool:
 def bound_polls(consumer: KafkaConsumer, max_bytes: int) -> Callable[[], None]:
     """Make a poll end when its messages have `max_bytes`, unpacked.
 
+    consumer: after `read_in_columns`
     returns: a function that must be called before each poll
 
-    A poll may exceed the limit by one message. If a batch begins with small messages and continues with large
-    ones, the poll may exceed it by the rest of that batch.
+    A poll may exceed the limit by one message.
 
     Without this patch kafka-python counts only messages, and unpacks batches until it has enough messages: 20
     batches of some KB each may unpack to a gigabyte. With it the batches after the limit stay packed.
@@ -206,11 +244,12 @@ def bound_polls(consumer: KafkaConsumer, max_bytes: int) -> Callable[[], None]:
 
     def append_some(drained: Any, part: Any, max_records: int, *more: Any) -> int:
         nonlocal left
-        before = part.bytes_read
-        count: int = append(drained, part, min(max_records, part.records_of(left)), *more)
-        left -= part.bytes_read - before
+        part.room = left
+        before = part.bytes_read, part.records_read
+        append(drained, part, max_records, *more)
+        left -= part.bytes_read - before[0]
         # Reporting the maximum number of messages makes kafka-python end the poll.
-        return count if left > 0 else max_records
+        return part.records_read - before[1] if left > 0 else max_records
 
     fetcher._append = append_some
     return begin
@@ -343,6 +382,15 @@ def require_partition(producer: KafkaProducer, partition: TopicPartition) -> Non
     producer._partition(partition.topic, partition.partition, None, None, None, None)
 
 
+def partitions_to_choose(producer: KafkaProducer, topic: str) -> list[int]:
+    """The partitions of a topic that have a leader, as far as the producer knows; all if none has one.
+
+    Access; last needed with 3.0.12.
+    """
+    cluster = producer._metadata
+    return sorted(cluster.available_partitions_for_topic(topic) or cluster.partitions_for_topic(topic))
+
+
 def append_batches(
     producer: KafkaProducer, batches: Sequence[tuple[TopicPartition, EncodedBatch]]
 ) -> list[Any]:
@@ -406,122 +454,194 @@ def append_time(future: Any) -> int | None:
     return None if stamp is None or stamp < 0 else int(stamp)
 
 
-def decode_safely(consumer: KafkaConsumer, max_bytes: int) -> None:
-    """Make a batch that cannot be decoded an error of one poll, and accept header names that are not UTF-8.
+def read_in_columns(consumer: KafkaConsumer, max_bytes: int) -> None:
+    """Make the polls of a consumer return `Records` in place of a list of objects for each partition.
 
     max_bytes: a batch that unpacks to more counts as one that cannot be decoded
 
-    Without this patch kafka-python keeps the failed batch as its current one, and the poll after the next
-    seek loops forever. It also unpacks a batch without a size limit. Upstream issue: none found.
+    kafka-python makes an object of each record, with 4 µs; here a kernel finds the records where they lie
+    (`decode_batch`). A batch that the kernel refuses, and one of an old format, is read by kafka-python. If
+    that fails, too, it is an error of one poll, and header names that are not UTF-8 are accepted. Otherwise
+    kafka-python would keep the failed batch as its current one, and the poll after the next seek would loop
+    forever; it also unpacks a batch without a size limit. Upstream issue: none found.
 
-    Bug; last needed with 3.0.12.
+    Access and bug; last needed with 3.0.12.
     """
     # The fetcher uses this attribute as the class of the object that holds a partition's batches.
     consumer._fetcher.PartitionRecords = partial(_PartitionRecords, max_bytes)
 
 
 class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
+    """The record batches of one fetch. room: the most bytes that `take` returns; one record may be larger"""
+
+    bytes_read: int
+    records_read: int
+
     def __init__(
-        self, max_bytes: int, offset: int, partition: TopicPartition, records: Any, **named: Any
+        self, max_bytes: int, offset: int, partition: TopicPartition, records: MemoryRecords, **named: Any
     ) -> None:
-        self._batches = _Batches(records, max_bytes)
-        super().__init__(offset, partition, self._batches, **named)
+        self._max_bytes = max_bytes
+        self._rest: Records | None = None
+        self.room = max_bytes
+        super().__init__(offset, partition, records, **named)
 
     @property
     def unpacked_bytes(self) -> int:
-        """Unpacked bytes of the batch that is being read; 0 between two batches."""
-        return self._batches.bytes_held
+        """Bytes of the batch that is being read, unpacked; 0 between two batches."""
+        return 0 if self._rest is None else len(self._rest.content)
 
-    def records_of(self, size: int) -> int:
-        """Estimate of how many of the next records fit into `size` bytes, at least 1.
-
-        Uses the mean size of the records left in the batch; 1 if the batch is not unpacked yet.
-        """
-        left, bytes_left = self._batches.records_left, self._batches.bytes_left
-        return max(1, left * size // bytes_left) if bytes_left else 1
-
-    def take(self, n: int | None = None) -> list[Any]:
+    def take(self, n: int | None = None) -> list[Records]:
         """The next records, at most n, all of one batch, so that no further batch is unpacked needlessly."""
-        rows: list[Any] = []
-        if not self._batches.records_left:
-            # Taking one record unpacks the next batch; afterwards its number of records is known.
-            rows = super().take(1)
-        more = self._batches.records_left
-        if n is not None:
-            more = min(more, n - len(rows))
-        if more > 0 and self:
-            try:
-                rows += super().take(more)
-            except Exception as error:
-                if not rows:
-                    raise
-                self._next_inline_exception = error
-        self._batches.free_if_read()
-        return rows
+        if self._rest is None:
+            self._rest = next(self.record_iterator, None)
+            if self._rest is None:
+                return []
+        rest = self._rest
+        upto = np.cumsum(rest.columns.content_sizes)
+        count = max(1, int(np.searchsorted(upto, self.room, "right")))
+        count = min(count, len(rest), len(rest) if n is None else n)
+        self._rest = rest.slice(count, len(rest)) if count < len(rest) else None
+        self.next_fetch_offset = rest.offset(count - 1) + 1
+        self.leader_epoch = rest.epoch(count - 1)
+        self.bytes_read += int(upto[count - 1])
+        self.records_read += count
+        return [rest.slice(0, count)]
 
-    def _unpack_records(self, partition: TopicPartition, batches: _Batches, *more: Any) -> Iterator[Any]:
+    def drain(self) -> None:
+        self._rest = None
+        super().drain()
+
+    def _maybe_skip_record(self, _records: Records) -> bool:
+        # `_unpack_records` leaves out what lies before the offset that was asked for.
+        return False
+
+    def _unpack_records(self, at: TopicPartition, batches: MemoryRecords, *more: Any) -> Iterator[Records]:
+        """The records of each batch that has some to deliver."""
+        after = None
+        while (packed := batches._next_slice) is not None:
+            header = header_of(packed)
+            if header is None or header.is_control or not is_whole(packed, header):
+                after = yield from self._unpack_safely(at, batches, *more)
+                continue
+            after = header.last_offset + 1
+            if self._is_aborted(header):
+                self.next_fetch_offset = after
+                batches._cache_next()
+                continue
+            found = decode_batch(Partition(*at), packed, header, self._max_bytes)
+            if found is None:
+                yield from self._unpack_safely(at, batches, *more)
+                continue
+            batches._cache_next()
+            yield from self._wanted(found)
+            del found  # it would stay until the next batch is unpacked
+        if after is not None:
+            # The last messages of a batch may be gone by compaction.
+            self.next_fetch_offset = after
+        self.drain()
+
+    def _is_aborted(self, header: BatchHeader) -> bool:
+        if self.isolation_level != IsolationLevel.READ_COMMITTED or header.producer_id < 0:
+            return False
+        self._consume_aborted_transactions_up_to(header.last_offset)
+        return bool(self._is_batch_aborted(header))
+
+    def _wanted(self, found: Records) -> Iterator[Records]:
+        """These records from the offset on that was asked for, unless there are none."""
+        low = int(np.searchsorted(found.columns.offsets, self.fetch_offset))
+        if low < len(found):
+            yield found.slice(low, len(found))
+
+    def _unpack_safely(
+        self, at: TopicPartition, batches: MemoryRecords, *more: Any
+    ) -> Generator[Records, None, int | None]:
+        """The records of the next batch as kafka-python reads them, up to the first one that it cannot read.
+
+        returns: the offset after the batch; None if its format does not say it
+        raises: UnreadableError
+        """
+        one = _OneBatch(batches, self._max_bytes)
+        counts: tuple[int, int] = self.bytes_read, self.records_read
+        rows: list[Any] = []
+        failure: Exception | None = None
         try:
-            yield from super()._unpack_records(partition, batches, *more)
+            for row in super()._unpack_records(at, one, *more):
+                if row.offset > _MAX_INT64 or (rows and row.offset <= rows[-1].offset):
+                    raise errors.CorruptRecordError(f"a record with the offset {row.offset}")
+                rows.append(row)
+        except _ReadError:
+            pass
         except MemoryError:
             self.drain()
             raise
-        except Exception as error:
-            # Catch every class: each decompressor raises its own errors.
+        except Exception as error:  # noqa: BLE001 - each decompressor raises errors of its own
+            failure = error
+        offset = max(self.next_fetch_offset, self.fetch_offset)
+        self.bytes_read, self.records_read = counts
+        if rows:
+            offset = max(offset, rows[-1].offset + 1)
+            yield from self._wanted(_records_of(Partition(*at), rows))
+        if failure is not None:
             self.drain()
-            batch = batches.last
-            offset, after = self.next_fetch_offset, None
-            if batch is not None:
-                offset, after = max(offset, batch.base_offset), _end_of(batch)
-            raise UnreadableError(Partition(*partition), offset, _why(error), after) from error
+            if one.last is not None:
+                offset = max(offset, one.last.base_offset)
+            raise UnreadableError(Partition(*at), offset, _why(failure), one.after) from failure
+        return one.after if type(one.last) is _Batch else None
 
 
-def _end_of(batch: Any) -> int:
-    """The offset after a batch, from its header. That of an old compressed batch is its last one."""
-    return int(getattr(batch, "next_offset", batch.base_offset + 1))
+class _ReadError(Exception):
+    """The batch was read, and no further one is given."""
 
 
-def _why(error: Exception) -> str:
-    message = " ".join(str(error.args[0]).split())[:200] if error.args else type(error).__name__
-    return f"{message}; install it" if isinstance(error, errors.UnsupportedCodecError) else message
+class _OneBatch:
+    """The next batch of a fetch, and no other one; `last` is the batch, once it was given."""
 
-
-class _Batches:
-    """The record batches of one fetch; `last` is the batch that `next_batch` returned last."""
-
-    def __init__(self, records: Any, max_bytes: int) -> None:
-        self._records = records
+    def __init__(self, batches: MemoryRecords, max_bytes: int) -> None:
+        self._batches = batches
         self._max_bytes = max_bytes
+        self._is_given = False
         self.last: Any = None
 
     @property
-    def records_left(self) -> int:
-        """Number of unread records in the last batch; 0 if it is not known."""
-        return self.last.records_left if type(self.last) is _Batch else 0
-
-    @property
-    def bytes_left(self) -> int:
-        """Bytes of the unread records in the last batch; 0 if it is not known."""
-        return self.last.bytes_left if type(self.last) is _Batch else 0
-
-    @property
-    def bytes_held(self) -> int:
-        """Unpacked bytes that the last batch keeps in memory; `free_if_read` frees them."""
-        return self.last.unpacked_bytes if type(self.last) is _Batch else 0
-
-    def free_if_read(self) -> None:
-        """Free the content of the last batch if all of it was read."""
-        if type(self.last) is _Batch:
-            self.last.free_if_read()
+    def after(self) -> int | None:
+        """The offset after the batch, from its header. That of an old compressed batch is its last one."""
+        return (
+            None if self.last is None else int(getattr(self.last, "next_offset", self.last.base_offset + 1))
+        )
 
     def next_batch(self) -> Any:
-        self.last = None
-        batch = self._records.next_batch()
+        if self._is_given:
+            raise _ReadError
+        self._is_given = True
+        batch = self._batches.next_batch()
         if type(batch) is DefaultRecordBatch:
             batch = _Batch(batch._buffer, self._max_bytes)
         elif type(batch) is LegacyRecordBatch:
             batch = _OldBatch(batch._buffer, batch.magic, self._max_bytes)
         self.last = batch
         return batch
+
+
+def _records_of(partition: Partition, rows: Sequence[Any]) -> Records:
+    """Records that kafka-python has read, in the form of the port."""
+    return Records.of(
+        partition,
+        [row.offset for row in rows],
+        [
+            NO_TIMESTAMP if row.timestamp is None else min(max(row.timestamp, NO_TIMESTAMP), _MAX_INT64)
+            for row in rows
+        ],
+        [row.key for row in rows],
+        [row.value for row in rows],
+        [row.headers for row in rows],
+        [row.leader_epoch for row in rows],
+        stamped_by_broker=rows[0].timestamp_type == _LOG_APPEND_TIME,
+    )
+
+
+def _why(error: Exception) -> str:
+    message = " ".join(str(error.args[0]).split())[:200] if error.args else type(error).__name__
+    return f"{message}; install it" if isinstance(error, errors.UnsupportedCodecError) else message
 
 
 class _OldBatch(LegacyRecordBatch):  # type: ignore[misc]
@@ -549,8 +669,6 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
     _buffer: memoryview | bytes | bytearray
     _pos: int
     _decompressed: bool
-    _num_records: int
-    _next_record_index: int
 
     def __init__(self, buffer: memoryview, max_bytes: int) -> None:
         super().__init__(buffer)
@@ -564,26 +682,6 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
             self._buffer = unpack(codec, packed, self._max_bytes)
             self._pos = 0
         self._decompressed = True
-
-    @property
-    def records_left(self) -> int:
-        """Number of unread records; 0 before the batch is unpacked."""
-        return self._num_records - self._next_record_index if self._decompressed else 0
-
-    @property
-    def bytes_left(self) -> int:
-        """Bytes of the unread records; 0 before the batch is unpacked."""
-        return len(self._buffer) - self._pos if self._decompressed else 0
-
-    @property
-    def unpacked_bytes(self) -> int:
-        """Bytes of the unpacked content; 0 before the batch is unpacked."""
-        return len(self._buffer) if self._decompressed else 0
-
-    def free_if_read(self) -> None:
-        """Free the content if all of it was read; otherwise it would stay until the next batch is read."""
-        if self._decompressed and not self.records_left and self._pos == len(self._buffer):
-            self._buffer, self._pos = b"", 0
 
     def _read_msg(self) -> Any:
         try:

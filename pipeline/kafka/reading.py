@@ -11,7 +11,6 @@ from kafka import KafkaConsumer, TopicPartition, errors
 
 from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
-    NO_TIMESTAMP,
     AbortableError,
     BrokerError,
     Partition,
@@ -26,14 +25,13 @@ from twinsieve.pipeline.kafka.errors import translating
 from twinsieve.pipeline.kafka.options import connected
 from twinsieve.pipeline.kafka.patches import (
     bound_polls,
-    decode_safely,
     free_paused_fetches,
+    read_in_columns,
     seek_with_epoch,
 )
 from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, POLL_BYTES, partition_bytes
 
 _CLOSE_MS = 3_000
-_LOG_APPEND_TIME = 1
 
 
 def make_consumer(access: Access, **more: Any) -> KafkaConsumer:
@@ -71,8 +69,9 @@ class PartitionConsumer(Client):
     def __init__(self, access: Access, **own: Any) -> None:
         self._admin = access.admin
         self._consumer = make_consumer(access, **own)
-        decode_safely(self._consumer, access.settings.max_unpacked_bytes)
+        read_in_columns(self._consumer, access.settings.max_unpacked_bytes)
         self._clock = access.clock
+        self._arenas = access.arenas
         self._begin_poll = bound_polls(self._consumer, POLL_BYTES)
         self._lock = threading.RLock()
         self._live: set[TopicPartition] = set()
@@ -96,7 +95,7 @@ class PartitionConsumer(Client):
         if partition not in self._paused:
             self._consumer.resume(partition)
 
-    def _fetched(self, timeout_s: float, max_records: int) -> dict[TopicPartition, list[Any]]:
+    def _fetched(self, timeout_s: float, max_records: int) -> dict[TopicPartition, list[Records]]:
         # In one statement, because a rebalance on the network thread may drop the error meanwhile.
         error, self._later = self._later, None
         if error is not None:
@@ -104,17 +103,21 @@ class PartitionConsumer(Client):
         free_paused_fetches(self._consumer, ASIDE_BYTES)
         self._begin_poll()
         with translating("reading"):
-            polled: dict[TopicPartition, list[Any]] = self._consumer.poll(
+            polled: dict[TopicPartition, list[Records]] = self._consumer.poll(
                 timeout_ms=max(0, int(timeout_s * 1000)), max_records=max_records
             )
         return polled
 
-    def _columns(self, polled: Iterable[tuple[TopicPartition, Sequence[Any]]]) -> list[Records]:
-        """The records of each partition as columns; the broker clock reads their timestamps."""
-        batches = [columns(partition, rows) for partition, rows in polled]
-        for records in batches:
+    def _joined(self, polled: Iterable[tuple[TopicPartition, Sequence[Records]]]) -> list[Records]:
+        """The records of each partition, copied together out of their batches; the broker clock reads their
+        timestamps."""
+        joined = []
+        for partition, parts in polled:
+            size = sum(end - begin for begin, end in (part.span for part in parts))
+            records = Records.joined(Partition(*partition), parts, self._arenas.take(size))
             self._clock.read(records)
-        return batches
+            joined.append(records)
+        return joined
 
     def position(self, partition: Partition) -> int:
         try:
@@ -190,23 +193,9 @@ class KafkaReader(PartitionConsumer):
 
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
         polled = self._fetched(timeout_s, max_records)
-        return self._columns((part, rows) for part, rows in polled.items() if part in self._live)
+        return self._joined((part, rows) for part, rows in polled.items() if part in self._live)
 
 
 def _assigned_of(consumer: KafkaConsumer, partitions: Collection[Partition]) -> list[TopicPartition]:
     ours = consumer.assignment()
     return [key for key in (TopicPartition(*partition) for partition in partitions) if key in ours]
-
-
-def columns(partition: TopicPartition, rows: Sequence[Any]) -> Records:
-    """The records of one partition, in the form of the port."""
-    return Records(
-        Partition(partition.topic, partition.partition),
-        [row.offset for row in rows],
-        [NO_TIMESTAMP if row.timestamp is None or row.timestamp < 0 else row.timestamp for row in rows],
-        [row.key for row in rows],
-        [row.value for row in rows],
-        [row.headers for row in rows],
-        [row.leader_epoch for row in rows],
-        rows[0].timestamp_type == rows[-1].timestamp_type == _LOG_APPEND_TIME,
-    )

@@ -10,11 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
-from operator import itemgetter
 
 import lz4.frame
+import numpy as np
 import zstandard
+from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
@@ -23,10 +23,12 @@ from twinsieve.pipeline.broker.records import (
     NO_TOPIC_ID,
     AbortableError,
     BrokerError,
+    Copies,
     Header,
     Messages,
     Partition,
 )
+from twinsieve.stages.rows.record_batch import encoded_name
 
 BATCH_BYTES = 1 << 20
 """Greatest size of a producer's batches, below Kafka's default limit of a topic. A batch costs client and
@@ -37,7 +39,6 @@ _BATCH_BYTES = 61 + 64
 """Bytes of a record batch that holds one message, without the message's key, value and headers: 61 for the
 batch header, 64 for the lengths and deltas of the record."""
 _HEADER_BYTES = 10
-_ANY_BYTES = 1 << 62
 
 _COMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
     "lz4": lz4.frame.compress,
@@ -90,48 +91,49 @@ class Limits:
             for topic in topics:
                 self._infos.pop(topic, None)
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
+    def unsendable(self, topic: str, messages: Messages | Copies) -> dict[int, DeadLetterReason]:
         info = self.of(topic)
-        max_bytes = info.message_bytes
-        oldest, newest = self._clock.accepted_ms(info)
-        small = min(max_bytes, self._client_bytes) - _BATCH_BYTES
-        stamps = messages.timestamps_ms
-        timely = oldest <= min(stamps, default=oldest) and max(stamps, default=newest) <= newest
-        needs_key = info.compacts
-        keyed = not needs_key or None not in messages.keys
-        if timely and keyed and _all_at_most(messages, small):
+        if isinstance(messages, Messages):
+            return self._refused(info, messages)
+        doubtful = self._doubtful(info, messages)
+        if not len(doubtful):
             return {}
+        refused = self._refused(info, messages.only(doubtful).listed())
+        return {int(doubtful[place]): reason for place, reason in refused.items()}
+
+    def _doubtful(self, info: TopicInfo, copies: Copies) -> NDArray[np.int64]:
+        """The messages that the topic may refuse; the others it takes."""
+        columns = copies.records.columns.part(copies.rows)
+        oldest, newest = self._clock.accepted_ms(info)
+        most = min(info.message_bytes, self._client_bytes) - _BATCH_BYTES
+        sizes = columns.content_sizes + columns.header_counts * _HEADER_BYTES + copies.added.bounds()
+        is_doubtful = sizes > most
+        is_doubtful |= (columns.times_ms >= 0) & ((columns.times_ms < oldest) | (columns.times_ms > newest))
+        if info.compacts:
+            is_doubtful |= columns.key_sizes < 0
+        return np.flatnonzero(is_doubtful)
+
+    def _refused(self, info: TopicInfo, messages: Messages) -> dict[int, DeadLetterReason]:
+        """Rows that the topic would refuse, with the reason."""
+        oldest, newest = self._clock.accepted_ms(info)
         reasons: dict[int, DeadLetterReason] = {}
         rows = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
         for row, (key, value, headers, stamp) in enumerate(rows):
-            timely = stamp < 0 or oldest <= stamp <= newest
-            keyless = needs_key and key is None
-            small_enough = value is not None and _bytes_at_most(key, value, headers) <= small
-            if timely and small_enough and not keyless:
-                continue
-            reason = self._reason(key, value, headers, max_bytes)
-            if reason is None and not timely:
-                reason = DeadLetterReason.BAD_TIMESTAMP
-            if reason is None and keyless:
-                reason = DeadLetterReason.NO_KEY
-            if reason is not None:
-                reasons[row] = reason
+            if not self._fits(key, value, headers, info.message_bytes):
+                reasons[row] = DeadLetterReason.TOO_LARGE_FOR_TOPIC
+            elif stamp >= 0 and not oldest <= stamp <= newest:
+                reasons[row] = DeadLetterReason.BAD_TIMESTAMP
+            elif info.compacts and key is None:
+                reasons[row] = DeadLetterReason.NO_KEY
         return reasons
 
-    def _reason(
+    def _fits(
         self, key: bytes | None, value: bytes | None, headers: Sequence[Header], max_bytes: int
-    ) -> DeadLetterReason | None:
-        if key is None and value is None:
-            return DeadLetterReason.NO_KEY_NO_VALUE
+    ) -> bool:
         beside = _BATCH_BYTES + len(key or b"")
         for name, text in headers:
-            if text is None:
-                return DeadLetterReason.NULL_HEADER
-            beside += len(name.encode()) + len(text) + _HEADER_BYTES
-        return None if self._fits(beside, value or b"", max_bytes) else DeadLetterReason.TOO_LARGE_FOR_TOPIC
-
-    def _fits(self, beside: int, value: bytes, max_bytes: int) -> bool:
-        size = beside + len(value)
+            beside += len(encoded_name(name)) + len(text or b"") + _HEADER_BYTES
+        size = beside + len(value or b"")
         if size > self._client_bytes:
             return False
         if size <= max_bytes:
@@ -140,7 +142,7 @@ class Limits:
         # was compressed must be sendable again.
         if self._compress is None or beside > max_bytes:
             return False
-        packed = len(self._compress(value))
+        packed = len(self._compress(value or b""))
         return beside + packed + packed // 50 <= max_bytes
 
     def check(self, partition: Partition, messages: Messages) -> None:
@@ -181,36 +183,3 @@ class BatchBytes:
         self._limits.forget(self._topics)
         taken = self._taken()
         self.now = taken if taken < self.now else max(_LEAST_BATCH_BYTES, self.now // 2)
-
-
-def _all_at_most(messages: Messages, size: int) -> bool:
-    """Whether surely no message has more bytes, and none has what `_bytes_at_most` does not count; of whole
-    columns, in a fraction of the time of the single messages."""
-    if None in messages.values:
-        return False
-    most = max(map(len, messages.values), default=0)  # type: ignore[arg-type]
-    most += max(map(len, filter(None, messages.keys)), default=0)
-    if any(messages.headers):
-        # Many messages may have the same headers, as one object.
-        lists = {id(headers): headers for headers in messages.headers}.values()
-        pairs = list(chain.from_iterable(lists))
-        texts = list(map(itemgetter(1), pairs))
-        names = set(map(itemgetter(0), pairs))
-        if None in texts or not all(map(str.isascii, names)):
-            return False
-        header = max(map(len, names)) + max(map(len, texts)) + _HEADER_BYTES
-        most += header * max(map(len, lists))
-    return most <= size
-
-
-def _bytes_at_most(key: bytes | None, value: bytes, headers: Sequence[Header]) -> int:
-    """Upper bound of the message's bytes, without its batch; a huge number if a header needs the slow check.
-
-    Null header values and names that are not ASCII need it.
-    """
-    size = len(value) + len(key or b"")
-    for name, text in headers:
-        if text is None or not name.isascii():
-            return _ANY_BYTES
-        size += len(name) + len(text) + _HEADER_BYTES
-    return size

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
+import numpy as np
 from kafka import TopicPartition, errors
 from kafka.structs import ConsumerGroupMetadata
 
@@ -16,13 +17,13 @@ from twinsieve.pipeline.broker.records import (
     AbortableError,
     BrokerError,
     Committed,
+    Copies,
     FatalError,
     Membership,
     Messages,
     MovedOnError,
     Partition,
     RefusedRecordError,
-    row_spans,
 )
 from twinsieve.pipeline.kafka.access import Access
 from twinsieve.pipeline.kafka.client import Client
@@ -37,14 +38,21 @@ from twinsieve.pipeline.kafka.errors import (
     too_large,
     translated,
 )
-from twinsieve.pipeline.kafka.patches import append_batches, cut_off, first_error, require_partition
+from twinsieve.pipeline.kafka.patches import (
+    append_batches,
+    cut_off,
+    first_error,
+    partitions_to_choose,
+    require_partition,
+)
 from twinsieve.pipeline.kafka.producers import MAX_BLOCK_MS, make_producer, note_time, shut
 from twinsieve.pipeline.kafka.size_limits import BatchBytes
+from twinsieve.stages.rows.byte_column import as_column
+from twinsieve.stages.rows.key_partitions import NO_KEY, partitions_of
 from twinsieve.stages.rows.record_batch import EncodedBatch, encode_batches
+from twinsieve.stages.rows.record_copies import CopiedRecords, copy_records
 
 _LINGER_MS = 5
-_ENCODED_BYTES = 2 << 20
-"""Bytes of keys and values that are encoded in one call, which takes a few times as much memory."""
 _QUICK_S = 3.0
 _FENCED_LOOK_S = 0.05
 _RAISED = (errors.KafkaError, ValueError, TypeError)
@@ -98,8 +106,9 @@ class KafkaTransactionalProducer(Client):
         self._dead = False
         self._membership: KafkaMembership | None = None
         self._thread = CallThread()
-        self._unsent: list[tuple[TopicPartition, EncodedBatch]] = []
-        """Batches of the open transaction that are queued together, once all of them are known."""
+        self._random = np.random.default_rng()
+        self._unsent: dict[TopicPartition, list[Messages | Copies]] = {}
+        """Messages of the open transaction that are queued together, once all of them are known."""
         self._futures: list[Any] = []
         self._sent_last: tuple[Any, float] | None = None
         """The last message of the open transaction, and when it was sent."""
@@ -109,7 +118,7 @@ class KafkaTransactionalProducer(Client):
             self._thread.close()
             raise
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
+    def unsendable(self, topic: str, messages: Messages | Copies) -> dict[int, DeadLetterReason]:
         return self._access.limits.unsendable(topic, messages)
 
     def begin(self) -> None:
@@ -119,53 +128,54 @@ class KafkaTransactionalProducer(Client):
         self._call("begin", self._producer.begin_transaction)
         self._open = True
 
-    def send(self, topic: str, partition: int | None, messages: Messages) -> None:
+    def send(self, topic: str, partition: int | None, messages: Messages | Copies) -> None:
         self._require_open("send")
         where = topic if partition is None else str(Partition(topic, partition))
         self._call(f"send to {where}", partial(self._send, topic, partition, messages))
 
-    def _send(self, topic: str, partition: int | None, messages: Messages) -> None:
+    def _send(self, topic: str, partition: int | None, messages: Messages | Copies) -> None:
         if not len(messages):
             return
-        if partition is None:
-            # The library's partitioner decides, row by row.
-            self._send_rows(topic, messages)
-        else:
-            target, stamps = TopicPartition(topic, partition), self._stamps(messages)
+        parts = [(partition, messages)] if partition is not None else self._by_key(topic, messages)
+        for number, part in parts:
+            target = TopicPartition(topic, number)
             require_partition(self._producer, target)
-            sizes = [
-                len(key or b"") + len(value or b"")
-                for key, value in zip(messages.keys, messages.values, strict=True)
-            ]
-            for part in row_spans(sizes, _ENCODED_BYTES, len(sizes)):
-                columns = stamps[part], messages.keys[part], messages.values[part], messages.headers[part]
-                self._unsent += [(target, batch) for batch in encode_batches(*columns, self._batches.now)]
+            self._unsent.setdefault(target, []).append(part)
 
-    def _send_rows(self, topic: str, messages: Messages) -> None:
-        columns = messages.keys, messages.values, messages.headers, self._stamps(messages)
-        sent_s = time.monotonic()
-        for key, value, headers, stamp in zip(*columns, strict=True):
-            future = self._producer.send(topic, value, key, list(headers), timestamp_ms=stamp)
-            # If the metadata says "not authorised", send() returns a failed future without failing the
-            # transaction, which would then commit without this message.
-            if future.is_done and future.failed():
-                raise future.exception
-            self._futures.append(future)
-        self._sent_last = self._futures[-1], sent_s
+    def _by_key(self, topic: str, messages: Messages | Copies) -> list[tuple[int, Messages | Copies]]:
+        """The messages by the partition that Kafka's clients choose for their keys. Those without a key go to
+        any partition that has a leader."""
+        numbers = partitions_of(as_column(messages.keys), len(self._producer.partitions_for(topic)))
+        keyless = np.flatnonzero(numbers == NO_KEY)
+        if len(keyless):
+            numbers[keyless] = self._random.choice(partitions_to_choose(self._producer, topic), len(keyless))
+        return [
+            (number, messages.only(np.flatnonzero(numbers == number)))
+            for number in np.unique(numbers).tolist()
+        ]
 
-    def _stamps(self, messages: Messages) -> list[int]:
-        """The timestamps to send, ms since 1970: of a message without one, the broker's time."""
-        stamps = messages.timestamps_ms
-        if min(stamps) >= 0:
-            return stamps
+    def _encoded(self, parts: Iterable[Messages | Copies]) -> Iterator[EncodedBatch]:
+        """The batches of one partition, in order."""
         now_ms = self._access.clock.now_ms()
         if now_ms is None:
             now_ms = int(time.time() * 1000)
-        return [now_ms if stamp < 0 else stamp for stamp in stamps]
+        copies: list[CopiedRecords] = []
+        for part in parts:
+            if isinstance(part, Copies):
+                copies.append(part.copied(now_ms))
+                continue
+            yield from copy_records(copies, self._batches.now)
+            copies = []
+            stamps = [now_ms if stamp < 0 else stamp for stamp in part.timestamps_ms]
+            columns = stamps, part.keys, part.values, part.headers
+            yield from encode_batches(*columns, self._batches.now)
+        yield from copy_records(copies, self._batches.now)
 
     def _send_unsent(self) -> None:
+        """Queue all batches together, now that all of them are known."""
         if self._unsent:
-            batches, self._unsent = self._unsent, []
+            unsent, self._unsent = self._unsent, {}
+            batches = [(at, batch) for at, parts in unsent.items() for batch in self._encoded(parts)]
             sent_s = time.monotonic()
             self._futures += append_batches(self._producer, batches)
             self._sent_last = self._futures[-1], sent_s

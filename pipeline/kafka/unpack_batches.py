@@ -19,7 +19,11 @@ _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES = 16
 
 
-class TooLargeError(ValueError):
+class UnpackError(ValueError):
+    """A record batch cannot be unpacked."""
+
+
+class TooLargeError(UnpackError):
     """The unpacked content is larger than the limit."""
 
     def __init__(self, max_bytes: int) -> None:
@@ -34,13 +38,23 @@ def unpack(codec: int, packed: bytes, max_bytes: int) -> bytes:
     Uses at most twice the limit of memory while unpacking.
 
     codec: 1…4, as in the attributes of a batch
-    raises: TooLargeError if the content is larger; for damaged data, the decompressor's own errors
+    raises: TooLargeError if the content is larger; UnpackError for damaged data and for unknown codecs
 
     >>> unpack(GZIP, gzip.compress(b"rain"), 4)
     b'rain'
     """
+    try:
+        return _joined(_PIECES[codec](packed, max_bytes), max_bytes)
+    except (UnpackError, MemoryError):
+        raise
+    except Exception as error:
+        # Each decompressor raises errors of its own.
+        raise UnpackError(str(error) or type(error).__name__) from error
+
+
+def _joined(pieces: Iterator[bytes], max_bytes: int) -> bytes:
     whole: bytes | bytearray = b""
-    for piece in _PIECES[codec](packed, max_bytes):
+    for piece in pieces:
         if len(whole) + len(piece) > max_bytes:
             raise TooLargeError(max_bytes)
         if not whole:

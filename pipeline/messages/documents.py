@@ -10,6 +10,7 @@ import orjson
 
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at
 from twinsieve.pipeline.messages.verdict_values import pick
+from twinsieve.stages.rows.byte_column import ByteColumn
 from twinsieve.stages.rows.lines import Lines
 from twinsieve.stages.rows.members import ESCAPED, PLAIN, find_members, strings_of
 from twinsieve.stages.rows.members import MISSING as _NO_MEMBER
@@ -81,9 +82,13 @@ class Scanned:
     ) -> None:
         self._rows = rows
         self._names = list(dict.fromkeys(names))
+        self._content: bytes | memoryview
         if isinstance(rows, Lines):
             # A newline behind a document changes nothing.
             self._content, sizes = rows.piece(), rows.sizes
+        elif isinstance(rows, ByteColumn):
+            whole = rows.packed()
+            self._content, sizes = whole.content.data, np.maximum(whole.sizes, 0)
         else:
             filled = [row or b"" for row in rows]
             self._content = b"".join(filled)

@@ -36,6 +36,7 @@ from twinsieve.stages.fingerprint.digest import Keys
 from twinsieve.stages.fingerprint.hashing import Hash, hash_bytes, hash_texts, joined_texts, padded
 from twinsieve.stages.fingerprint.secret import Secret
 from twinsieve.stages.judge.scheme import join_fields
+from twinsieve.stages.rows.byte_column import ByteColumn
 from twinsieve.stages.rows.lines import Lines
 from twinsieve.stages.rows.strings import Strings
 from twinsieve.stages.rows.times import read_time_lines, read_times
@@ -452,7 +453,7 @@ def hash_scopes(scopes: Sequence[Sequence[object] | None], by: Hash) -> NDArray[
 
 
 def _longest(messages: Sequence[bytes | None]) -> int:
-    if isinstance(messages, Lines):
+    if isinstance(messages, (Lines, ByteColumn)):
         return messages.longest
     return max(map(len, filter(None, messages)), default=0)
 

@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from twinsieve.pipeline.broker.records import Copies, Partition, Records
 from twinsieve.pipeline.messages.reader import hash_scopes, load_kernels
+from twinsieve.pipeline.worker.added_headers import HeaderTable
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.bloom_kernel import add_batch, contains_batch
@@ -25,7 +27,8 @@ from twinsieve.stages.judge.segment_reader import SegmentReader
 from twinsieve.stages.near.answers import GROUPS
 from twinsieve.stages.near.sound_answers import STATUSES, is_sound
 from twinsieve.stages.pairs.all_pairs import all_pairs
-from twinsieve.stages.rows.record_batch import encode_batches
+from twinsieve.stages.rows.key_partitions import partitions_of
+from twinsieve.stages.rows.record_copies import copy_records
 from twinsieve.stages.text.rules import TextConfig
 from twinsieve.stages.window.chunk import whole_batch
 from twinsieve.stages.window.segments import SealedSegment
@@ -45,7 +48,12 @@ _SMALL = Window(64)
 def _read_rows() -> None:
     load_kernels()
     hash_scopes([("a",)] * 2, Hash.of("scope", b"a secret"))
-    encode_batches([0], [b"k"], [b"v"], [()], 1)
+    records = Records.of(Partition("", 0), [0, 1], keys=[b"k", None], headers=[(("a", b"b"),), ()])
+    table = HeaderTable(2)
+    table.add("name", texts=table.number_of(b"text"), numbers=7)
+    copies = Copies(records, np.arange(2), table.headers())
+    copy_records([copies.copied(0)], 1)
+    partitions_of(records.values.joined(copies.keys), 2)
 
 
 def _read_texts() -> None:

@@ -153,18 +153,25 @@ class _RedrivenConsumer:
         """The records of this reason below the end, each with the place where it was first."""
         partition, reason = self._names.redriven(records.partition), self._names.topic.reason
         end = self._ends.get(partition, 0)
-        pairs = zip(records.offsets, records.headers, strict=True)
-        rows = [row for row, (at, headers) in enumerate(pairs) if at < end and reason_of(headers) is reason]
-        return Records(
+        offsets, headers = records.offsets, records.headers
+        pairs = enumerate(zip(offsets, headers, strict=True))
+        rows = [row for row, (at, own) in pairs if at < end and reason_of(own) is reason]
+        here = [InputPosition(records.partition, offsets[row]) for row in rows]
+        firsts = [
+            str(origin_of(headers[row]) or place).encode() for row, place in zip(rows, here, strict=True)
+        ]
+        keys = [records.keys[row] for row in rows]
+        return Records.of(
             partition,
-            pick(records.offsets, rows),
+            pick(offsets, rows),
             pick(records.timestamps_ms, rows),
-            [_first_key(records, row) for row in rows],
-            pick(records.values, rows),
-            pick(records.headers, rows),
-            pick(records.epochs, rows) if records.epochs else [],
-            records.stamped_by_broker,
-            [_first_place(records, row) for row in rows],
+            # A topic that needs keys has the place of a message in place of no key.
+            [None if key == first else key for key, first in zip(keys, firsts, strict=True)],
+            [records.values[row] for row in rows],
+            pick(headers, rows),
+            pick(records.epochs, rows),
+            stamped_by_broker=records.stamped_by_broker,
+            origins=firsts,
         )
 
     def _at_end(self, partition: Partition) -> bool:
@@ -200,16 +207,3 @@ class _RedrivenConsumer:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
-
-
-def _first_key(records: Records, row: int) -> bytes | None:
-    """The key of a dead letter; None if it is the place of the message, which stands for no key in a topic
-    that needs keys."""
-    key = records.keys[row]
-    return None if key == _first_place(records, row) else key
-
-
-def _first_place(records: Records, row: int) -> bytes:
-    """Where a dead letter was first; the place of the dead letter if no header says so."""
-    here = InputPosition(records.partition, records.offsets[row])
-    return str(origin_of(records.headers[row]) or here).encode()

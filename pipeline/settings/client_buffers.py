@@ -12,11 +12,17 @@ ASIDE_BYTES = 2 << 20
 """The most bytes of an unpacked batch that is kept for a paused partition. A larger batch is dropped and
 fetched again."""
 _PARTITION_BYTES = 4 << 20
+_KEPT_PART = 8
 
 
 def partition_bytes(kafka: KafkaSettings) -> int:
     """The most bytes of one partition in one answer to a fetch; a single batch may be larger."""
     return max(_PARTITION_BYTES, kafka.message_bytes)
+
+
+def arena_bytes(kafka: KafkaSettings) -> int:
+    """The most bytes that a process keeps for the messages of the next polls."""
+    return kafka.pending_bytes // _KEPT_PART
 
 
 def queue_bytes(kafka: KafkaSettings) -> int:

@@ -12,15 +12,21 @@ from twinsieve.pipeline.index.segment_answers import MOST_BYTES
 from twinsieve.pipeline.saved.journal import RECORD_MESSAGES
 from twinsieve.pipeline.saved.patience import WAITING
 from twinsieve.pipeline.saved.piece_bytes import largest_piece_bytes
-from twinsieve.pipeline.settings.client_buffers import POLL_BYTES, fetched_bytes, polled_bytes, queue_bytes
+from twinsieve.pipeline.settings.client_buffers import (
+    POLL_BYTES,
+    arena_bytes,
+    fetched_bytes,
+    polled_bytes,
+    queue_bytes,
+)
 from twinsieve.pipeline.settings.model import KafkaSettings, Settings
 from twinsieve.pipeline.settings.segment_bytes import hot_bytes, segment_messages, segment_parts
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.shards.config import MOST_BYTES_AHEAD
 from twinsieve.pipeline.wire.column_bytes import row_bytes
-from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES
+from twinsieve.pipeline.worker.asks import READING_FACTOR
 from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
-from twinsieve.pipeline.worker.session import SPARE_PART
+from twinsieve.pipeline.worker.session import ROW_BYTES, SPARE_PART
 from twinsieve.stages.contract import DETAIL_LENGTH, SieveConfig, Verdicts
 from twinsieve.stages.exact.bloom import notes_limit
 from twinsieve.stages.exact.bloom_sizing import bloom_sizing
@@ -55,6 +61,7 @@ class Held:
     taking_over: what a shard needs to copy and check one segment more
     answers_made: answers that a shard has not written
     worker_fetched, index_fetched, shard_fetched: records that the clients of a role have fetched
+    arenas: memory of polled messages that a process keeps for the next ones
     producer: queue of one producer
     unwritten: what the near window takes more while none of its segments can be written
     """
@@ -73,13 +80,14 @@ class Held:
     worker_fetched: int
     index_fetched: int
     shard_fetched: int
+    arenas: int
     producer: int
     unwritten: int
 
     @property
     def worker(self) -> int:
         """Memory of a worker. It has two producers: one for blocks, one for transactions."""
-        return self.waiting + self.reading + self.worker_fetched + 2 * self.producer
+        return self.waiting + self.reading + self.worker_fetched + self.arenas + 2 * self.producer
 
     @property
     def writing(self) -> int:
@@ -91,12 +99,14 @@ class Held:
         """Memory of an index while it writes a snapshot; a restore takes less, unless the snapshot has an
         image."""
         kept = self.sieve + self.open_verdicts + self.forgotten
-        return kept + self.writing + self.held_blocks + self.answers + self.index_fetched + self.producer
+        polled = self.held_blocks + self.answers + self.index_fetched + self.arenas
+        return kept + self.writing + polled + self.producer
 
     @property
     def shard(self) -> int:
         """Memory of a shard."""
-        return self.segments + self.taking_over + self.answers_made + self.shard_fetched + self.producer
+        answering = self.segments + self.taking_over + self.answers_made
+        return answering + self.shard_fetched + self.arenas + self.producer
 
     @property
     def process(self) -> int:
@@ -163,6 +173,7 @@ def held_by(settings: Settings, partitions: int) -> Held:
         + (_read_bytes(kafka, answers) if shares else 0),
         # Of the log, and of the answers of its successors.
         shard_fetched=_read_bytes(kafka, 1 + answers) if shares else 0,
+        arenas=arena_bytes(kafka),
         producer=queue_bytes(kafka),
         unwritten=unwritten_bytes(sieve),
     )

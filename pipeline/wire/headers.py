@@ -10,9 +10,6 @@ from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason, reas
 from twinsieve.pipeline.broker.input_position import InputPosition, read_position
 from twinsieve.pipeline.broker.records import Header
 
-OWN_HEADERS = "twinsieve-"
-"""Prefix of the names of all headers that this app adds. An input header with this prefix would look like a
-verdict of this app, so it is removed."""
 ORIGIN = "twinsieve-origin"
 REASON = "twinsieve-reason"
 REFUSAL = "twinsieve-refusal"

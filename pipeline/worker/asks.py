@@ -8,26 +8,22 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.broker.ports import Clock, Hook, IdempotentProducer, TransactionalProducer
-from twinsieve.pipeline.broker.records import AbortableError, Header, Messages, Records, row_spans
+from twinsieve.pipeline.broker.records import AbortableError, Messages, Records, row_spans
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block, split_block
 from twinsieve.pipeline.wire.positions import beyond_positions
 from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES, WorkerConfig, WorkerStep
 from twinsieve.pipeline.worker.emit import unsendable, without_foreign
 from twinsieve.pipeline.worker.openings import Opening
 from twinsieve.pipeline.worker.record_reader import RecordReader
-from twinsieve.pipeline.worker.session import PendingBlock, Session
+from twinsieve.pipeline.worker.session import ROW_BYTES, PendingBlock, Session
 from twinsieve.pipeline.worker.suspects import Suspects
 from twinsieve.stages.errors import StateError
 
-ROW_BYTES = 256
-"""Estimated bytes of memory for one waiting original in addition to its key, value and headers: Python's
-objects (180 measured) and the answer."""
-HEADER_BYTES = 150
-"""Estimated bytes of memory for the Python objects of one header, in addition to its name and value."""
 READING_FACTOR = 60
 """Reading a text needs at most this many times the size of its message as extra memory, because NFKC turns
 the three bytes of U+FDFA into 18 characters."""
@@ -103,9 +99,9 @@ class Asks:
         together: list[_Part] = []
         held = 0
         for session, records, max_rows, max_bytes in polled:
-            if records.offsets[0] < session.covered:
+            if records.offset(0) < session.covered:
                 raise AbortableError(
-                    f"{records.partition}: received offset {records.offsets[0]} again, although offsets "
+                    f"{records.partition}: received offset {records.offset(0)} again, although offsets "
                     f"below {session.covered} were already sent to the index; starting again"
                 )
             for part, size in slices(records, max_rows, min(MAX_ASKED_BYTES, max_bytes)):
@@ -130,7 +126,7 @@ class Asks:
             whole = replace(
                 self._block(session),
                 end=records.next_offset,
-                offsets=np.array(records.offsets, np.int64),
+                offsets=records.columns.offsets,
                 kinds=kinds,
                 batch=batch,
             )
@@ -206,7 +202,7 @@ class Asks:
 
 
 def _without_rows(session: Session) -> _Part:
-    return _Part(session, Records(session.partition), 0)
+    return _Part(session, Records.none(session.partition), 0)
 
 
 def _pending(
@@ -228,15 +224,13 @@ def _pending(
 
 
 def bytes_held(records: Records) -> int:
-    """Bytes of memory that records take: keys, values, headers, and an estimate for their Python objects."""
-    total = sum(map(len, filter(None, records.values))) + sum(map(len, filter(None, records.keys)))
-    for headers in filter(None, records.headers):
-        total += _header_bytes(headers)
-    return total + len(records) * ROW_BYTES
+    """Bytes of memory that records take: keys, values and headers, their columns and answers."""
+    return int(_row_bytes(records).sum())
 
 
-def _header_bytes(headers: Sequence[Header]) -> int:
-    return sum(len(name) + len(value or b"") + HEADER_BYTES for name, value in headers)
+def _row_bytes(records: Records) -> NDArray[np.int64]:
+    """int64[n]: the share of each message in `bytes_held`."""
+    return records.columns.content_sizes + ROW_BYTES
 
 
 def slices(records: Records, max_rows: int, max_bytes: int) -> list[tuple[Records, int]]:
@@ -245,19 +239,12 @@ def slices(records: Records, max_rows: int, max_bytes: int) -> list[tuple[Record
 
     >>> from twinsieve.pipeline.broker.records import Partition
     >>> values = [b"a", b"b" * 900, b"c"]
-    >>> records = Records(Partition("posts", 0), [4, 5, 9], [0] * 3, [None] * 3, values, [()] * 3)
+    >>> records = Records.of(Partition("posts", 0), [4, 5, 9], values=values)
     >>> [part.offsets for part, _ in slices(records, 5_000, 1_000)]
     [[4], [5], [9]]
     """
-    held = bytes_held(records)
-    if len(records) <= max_rows and held <= max_bytes:
-        return [(records, held)]
-    pairs = zip(records.keys, records.values, strict=True)
-    row_bytes = [ROW_BYTES + len(key or b"") + len(value or b"") for key, value in pairs]
-    for row, headers in enumerate(records.headers):
-        if headers:
-            row_bytes[row] += _header_bytes(headers)
+    row_bytes = _row_bytes(records)
     return [
-        (records.slice(span.start, span.stop), sum(row_bytes[span]))
+        (records.slice(span.start, span.stop), int(row_bytes[span].sum()))
         for span in row_spans(row_bytes, max_bytes, max_rows)
     ]

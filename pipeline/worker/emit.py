@@ -4,10 +4,8 @@ or nothing."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -16,15 +14,24 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.input_position import read_position
 from twinsieve.pipeline.broker.ports import TransactionalProducer
-from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Header, Messages, Partition, Records
-from twinsieve.pipeline.messages.verdict_values import pick
-from twinsieve.pipeline.wire.headers import ORIGIN, OWN_HEADERS, REASON, REFUSAL
+from twinsieve.pipeline.broker.records import (
+    NO_TIMESTAMP,
+    OWN_HEADERS,
+    Copies,
+    Header,
+    Messages,
+    Partition,
+    Records,
+)
+from twinsieve.pipeline.wire.headers import ORIGIN, REASON, REFUSAL
 from twinsieve.pipeline.wire.ruling import Ruling
+from twinsieve.pipeline.worker.added_headers import HeaderTable
 from twinsieve.pipeline.worker.session import PendingBlock
 from twinsieve.pipeline.worker.suspects import Suspects
-from twinsieve.pipeline.worker.verdict_headers import apart_headers, explain_rows, longest_explanation
+from twinsieve.pipeline.worker.verdict_headers import add_apart, add_explanation
 from twinsieve.stages.contract import Kind, Verdicts
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.rows.record_copies import NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ class Emission:
         have one
     """
 
-    outgoing: dict[tuple[str, int | None], Messages] = field(default_factory=dict)
+    outgoing: dict[tuple[str, int | None], list[Messages | Copies]] = field(default_factory=dict)
     kinds: Counter[Kind] = field(default_factory=Counter)
     no_text: int = 0
     dead: Counter[DeadLetterReason] = field(default_factory=Counter)
@@ -84,9 +91,9 @@ class Emission:
     foreign: int = 0
     stamps: list[NDArray[np.int64]] = field(default_factory=list)
 
-    def to(self, topic: str, partition: int | None) -> Messages:
+    def to(self, topic: str, partition: int | None) -> list[Messages | Copies]:
         """The messages for this topic and partition so far; the caller may add to them."""
-        return self.outgoing.setdefault((topic, partition), Messages())
+        return self.outgoing.setdefault((topic, partition), [])
 
     def add(self, other: Emission) -> None:
         """Add the messages and counts of another emission."""
@@ -110,27 +117,17 @@ def without_foreign(records: Records) -> tuple[Records, dict[int, int]]:
     headers are left out).
 
     >>> from twinsieve.pipeline.broker.records import Partition
-    >>> records = Records(Partition("posts", 0), [7], headers=[(("twinsieve-leader", b"x"), ("trace", b"1"))])
-    >>> own, foreign = without_foreign(records)
+    >>> headers = (("twinsieve-leader", b"x"), ("trace", b"1"))
+    >>> own, foreign = without_foreign(Records.of(Partition("posts", 0), [7], headers=[headers]))
     >>> own.headers, foreign
-    ([[('trace', b'1')]], {0: 1})
+    ([(('trace', b'1'),)], {0: 1})
     """
-    # Most batches have no header at all, or none that looks like ours. Return early for them, without a loop
-    # over the messages.
-    if not any(records.headers):
+    if not records.columns.marked.any():
         return records, {}
-    names = set(map(itemgetter(0), chain.from_iterable(records.headers)))
-    ours = {name for name in names if name.startswith(OWN_HEADERS)}
-    if not ours:
-        return records, {}
-    headers: list[Sequence[Header]] = [
-        [header for header in original if header[0] not in ours] for original in records.headers
-    ]
-    pairs = enumerate(zip(records.headers, headers, strict=True))
-    foreign = {
-        row: len(original) - len(kept) for row, (original, kept) in pairs if len(original) != len(kept)
-    }
-    return replace(records, headers=headers), foreign
+    headers = [[each for each in own if not each[0].startswith(OWN_HEADERS)] for own in records.headers]
+    pairs = enumerate(zip(records.columns.header_counts.tolist(), headers, strict=True))
+    foreign = {row: count - len(kept) for row, (count, kept) in pairs if count != len(kept)}
+    return records.with_headers(headers), foreign
 
 
 def unsendable(
@@ -139,36 +136,7 @@ def unsendable(
     """Rows of these records that the output topic would refuse, with the reason; none in a dry run."""
     if not config.emit or not len(records):
         return {}
-    rows = range(len(records))
-    more = [_longest_origin(records, rows)] if config.origin_header else []
-    plain = _messages(records, rows, records.headers)
-    return _refused(
-        transactor,
-        config.output,
-        plain,
-        more,
-        lambda: _uniques(records, rows, origin=config.origin_header),
-    )
-
-
-def _refused(
-    transactor: TransactionalProducer,
-    topic: str,
-    plain: Messages,
-    more: Sequence[Header],
-    whole: Callable[[], Messages],
-) -> dict[int, DeadLetterReason]:
-    """Rows that the topic would refuse, with the reason.
-
-    The topic is asked about each message with all of `more` first, because `more` is one object for all
-    rows. Only if it refuses one, the messages as they would be sent count.
-
-    plain: the messages with their original headers alone
-    more: at least as many headers, and bytes of them, as `whole` adds to any message
-    whole: returns the messages as they would be sent
-    """
-    longest = replace(plain, headers=[(*own, *more) if own else more for own in plain.headers])
-    return transactor.unsendable(topic, whole()) if transactor.unsendable(topic, longest) else {}
+    return transactor.unsendable(config.output, _uniques(config, records, np.arange(len(records))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +164,7 @@ class Emitter:
         )
         emission.foreign += block.foreign
         emission.no_text += sum(kinds[row] == Kind.UNIQUE for row in block.no_text)
-        stamps = np.array(records.timestamps_ms, np.int64)
+        stamps = records.columns.times_ms
         emission.stamps.append(stamps[(kinds != Kind.REPLAYED) & (stamps != NO_TIMESTAMP)])
         if not self.config.emit:
             return
@@ -204,28 +172,28 @@ class Emitter:
         if held_back:
             kinds = kinds.copy()
             kinds[list(held_back)] = Kind.REPLAYED
-        rows = np.flatnonzero(kinds == Kind.UNIQUE).tolist()
-        if rows:
+        rows = np.flatnonzero(kinds == Kind.UNIQUE)
+        if len(rows):
             # No check with `unsendable` here: it ran before the block was sent, because a message that the
             # output refuses must not become a leader.
-            messages = _uniques(records, rows, origin=self.config.origin_header)
+            unique = _uniques(self.config, records, rows)
             if self.config.kept_apart_header:
-                self._add_kept_apart(messages, ruling.verdicts.take(np.array(rows)))
-            self._send(emission, self.config.output, records, rows, messages)
-        rows = np.flatnonzero((kinds == Kind.EXACT) | (kinds == Kind.NEAR)).tolist()
-        if rows and self.config.duplicates is not None:
+                unique = self._with_kept_apart(unique, ruling.verdicts.take(rows))
+            self._send(emission, self.config.output, records, rows, unique)
+        rows = np.flatnonzero((kinds == Kind.EXACT) | (kinds == Kind.NEAR))
+        if len(rows) and self.config.duplicates is not None:
             dead |= self._add_duplicates(emission, self.config.duplicates, records, rows, ruling)
         for row in sorted(dead):
             self._bury(emission, records, row, dead[row])
 
-    def _add_kept_apart(self, messages: Messages, verdicts: Verdicts) -> None:
-        """Add the header `twinsieve-kept-apart` to messages that have a difference to report, unless the
-        output would then refuse the message."""
-        plain = messages.headers
-        pairs = zip(plain, apart_headers(verdicts), strict=True)
-        messages.headers = [(*original, *why) for original, why in pairs]
-        for row in self.transactor.unsendable(self.config.output, messages):
-            messages.headers[row] = plain[row]
+    def _with_kept_apart(self, unique: Copies, verdicts: Verdicts) -> Copies:
+        """The same messages with the header `twinsieve-kept-apart` on those that have a difference to report,
+        unless the output would then refuse the message."""
+        told = _uniques(self.config, unique.records, unique.rows, verdicts)
+        refused = self.transactor.unsendable(self.config.output, told)
+        if refused:
+            told.added.names[list(refused), -1] = NONE
+        return told
 
     def _held_back(
         self, block: PendingBlock, kinds: NDArray[np.uint8]
@@ -241,8 +209,8 @@ class Emitter:
         dead |= {row: reason for row, reason in block.refused.items() if kinds[row] == Kind.UNIQUE}
         nulls: set[int] = set()
         if self.config.null_value != "pass":
-            values = block.records.values
-            nulls = {row for row in block.no_text if values[row] is None and kinds[row] != Kind.REPLAYED}
+            sizes = block.records.columns.value_sizes
+            nulls = {row for row in block.no_text if sizes[row] < 0 and kinds[row] != Kind.REPLAYED}
         for row in nulls:
             dead.pop(row, None)
             if self.config.null_value == "dead_letter":
@@ -250,46 +218,46 @@ class Emitter:
         return dead, nulls | dead.keys()
 
     def _add_duplicates(
-        self, emission: Emission, topic: str, records: Records, rows: list[int], ruling: Ruling
+        self, emission: Emission, topic: str, records: Records, rows: NDArray[np.int64], ruling: Ruling
     ) -> dict[int, DeadLetterReason]:
         """Add these rows to the messages for the duplicates topic; returns the rows that the topic refuses,
         with the reason."""
-        original = pick(records.headers, rows)
-        explained = explain_rows(ruling, rows)
-        for why, origin in zip(explained, _origins(records, rows), strict=True):
-            why.append(origin)
-        headers: list[Sequence[Header]] = [*explained]
-        if any(original):
-            headers = [[*own, *why] for own, why in zip(original, explained, strict=True)]
-        messages = _messages(records, rows, headers)
-        more = [*longest_explanation(ruling), _longest_origin(records, rows)]
-        plain = replace(messages, headers=original)
-        refused = _refused(self.transactor, topic, plain, more, lambda: messages)
+        table = HeaderTable(len(rows))
+        add_explanation(table, ruling, rows)
+        _add_origins(table, records, rows)
+        dropped = Copies(records, rows, table.headers())
+        refused = self.transactor.unsendable(topic, dropped)
         found = self.suspects.of(records.partition)
-        for place, row in enumerate(rows if found else ()):
-            if topic in found.get(records.offsets[row], {}):
+        for place, row in enumerate(rows.tolist() if found else ()):
+            if topic in found.get(records.offset(row), {}):
                 refused.setdefault(place, DeadLetterReason.REFUSED)
         sent = rows
         if refused:
-            kept = [place for place in range(len(rows)) if place not in refused]
-            sent = [rows[place] for place in kept]
-            messages = _messages(records, sent, [headers[place] for place in kept])
-        self._send(emission, topic, records, sent, messages)
-        return {rows[place]: reason for place, reason in refused.items()}
+            kept = np.delete(np.arange(len(rows)), list(refused))
+            sent, dropped = rows[kept], dropped.only(kept)
+        self._send(emission, topic, records, sent, dropped)
+        return {int(rows[place]): reason for place, reason in refused.items()}
 
     def _send(
-        self, emission: Emission, topic: str, records: Records, rows: Sequence[int], messages: Messages
+        self,
+        emission: Emission,
+        topic: str,
+        records: Records,
+        rows: NDArray[np.int64],
+        messages: Messages | Copies,
     ) -> None:
         """Add the messages that these rows became. A redriven one goes where it would have gone from its
         first place."""
         if not records.origins:
-            emission.to(topic, self._number(topic, records.partition)).extend(messages)
+            emission.to(topic, self._number(topic, records.partition)).append(messages)
             return
-        columns = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
-        for row, message in zip(rows, columns, strict=True):
+        places: dict[int | None, list[int]] = {}
+        for place, row in enumerate(rows.tolist()):
             first = read_position(records.origins[row].decode())
             number = self._number(topic, first.partition) if first is not None else None
-            emission.to(topic, number).add(*message)
+            places.setdefault(number, []).append(place)
+        for number, own in places.items():
+            emission.to(topic, number).append(messages.only(np.array(own)))
 
     def _number(self, topic: str, source: Partition) -> int | None:
         """The partition for messages of this input partition: the one with the same number if both topics
@@ -311,15 +279,15 @@ class Emitter:
         if topic is None:
             emission.dead[reason] += 1
             return
-        refusals = self.suspects.of(records.partition).get(records.offsets[row], {})
+        refusals = self.suspects.of(records.partition).get(records.offset(row), {})
         said = [words for name, each in refusals.items() if name != topic for words in each]
-        why: list[Header] = [(REASON, reason.encode()), _origin_header(records, row)]
+        origin = _origin(records, row)
+        why: list[Header] = [(REASON, reason.encode()), (ORIGIN, origin)]
         why += [(REFUSAL, words.encode()) for words in said[:1]]
         key, value = records.keys[row], records.values[row]
-        stamp = records.timestamps_ms[row]
-        origin = _origin(records, row)
+        (own,), stamp = records.slice(row, row + 1).headers, int(records.columns.times_ms[row])
         tries: list[tuple[bytes | None, bytes | None, Sequence[Header], int]] = [
-            (key, value, (*records.headers[row], *why), stamp),
+            (key, value, (*own, *why), stamp),
             (key, value, why, stamp),
             (key, value, why, NO_TIMESTAMP),
             (None, value, why, NO_TIMESTAMP),
@@ -334,13 +302,13 @@ class Emitter:
                 message = Messages([attempt_key], *([column] for column in rest))  # type: ignore[arg-type]
                 if not self.transactor.unsendable(topic, message):
                     emission.dead[reason] += 1
-                    self._send(emission, topic, records, [row], message)
+                    self._send(emission, topic, records, np.array([row]), message)
                     return
         words = f" ({answers[-1]})" if answers else ": it is too large even without key and value"
         lost = f"{origin.decode()}: {reason}, and {topic} refuses the dead letter{words}"
         if self.config.on_refused == "hold":
             raise HeldError(
-                records.offsets[row],
+                records.offset(row),
                 f"{lost}; the partition waits: have the topic take it, or set output.on_refused: skip",
             )
         emission.skipped[reason] += 1
@@ -350,38 +318,25 @@ class Emitter:
 def _origin(records: Records, row: int) -> bytes:
     if records.origins:
         return records.origins[row]
-    return f"{records.partition}@{records.offsets[row]}".encode()
+    return f"{records.partition}@{records.offset(row)}".encode()
 
 
-def _origin_header(records: Records, row: int) -> Header:
-    return ORIGIN, _origin(records, row)
-
-
-def _longest_origin(records: Records, rows: Sequence[int]) -> Header:
-    """A header at least as long as the `_origin_header` of any of these rows."""
+def _add_origins(table: HeaderTable, records: Records, rows: NDArray[np.int64]) -> None:
+    """Add the header that says where a message was first, to each of these rows."""
     if records.origins:
-        return ORIGIN, max(pick(records.origins, rows), key=len)
-    # Offsets ascend, so the last origin is one of the longest.
-    return _origin_header(records, rows[-1])
+        table.add(ORIGIN, texts=table.numbers_of([records.origins[row] for row in rows.tolist()]))
+    else:
+        source = table.number_of(f"{records.partition}@".encode())
+        table.add(ORIGIN, texts=source, numbers=records.columns.offsets[rows])
 
 
-def _origins(records: Records, rows: Sequence[int]) -> list[Header]:
-    """The `_origin_header` of each of these rows."""
-    if records.origins:
-        return [(ORIGIN, origin) for origin in pick(records.origins, rows)]
-    source = f"{records.partition}@".encode()
-    return [(ORIGIN, source + b"%d" % offset) for offset in pick(records.offsets, rows)]
-
-
-def _uniques(records: Records, rows: Sequence[int], *, origin: bool) -> Messages:
-    """These rows as messages for the output topic. origin: whether to add the origin header"""
-    headers = pick(records.headers, rows)
-    if origin:
-        origins = _origins(records, rows)
-        headers = [[*own, each] if own else [each] for own, each in zip(headers, origins, strict=True)]
-    return _messages(records, rows, headers)
-
-
-def _messages(records: Records, rows: Sequence[int], headers: list[Sequence[Header]]) -> Messages:
-    stamps = pick(records.timestamps_ms, rows)
-    return Messages(pick(records.keys, rows), pick(records.values, rows), headers, stamps)
+def _uniques(
+    config: EmitConfig, records: Records, rows: NDArray[np.int64], verdicts: Verdicts | None = None
+) -> Copies:
+    """These rows as messages for the output topic. verdicts: on the rows, if they say what kept them apart"""
+    table = HeaderTable(len(rows))
+    if config.origin_header:
+        _add_origins(table, records, rows)
+    if verdicts is not None:
+        add_apart(table, verdicts)
+    return Copies(records, rows, table.headers())

@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+import numpy as np
+
 from twinsieve.pipeline.broker.ports import Clock, TransactionalProducer
-from twinsieve.pipeline.broker.records import Committed, Messages, Partition
+from twinsieve.pipeline.broker.records import Committed, Copies, Messages, Partition
 from twinsieve.pipeline.worker.answers import Answered
 from twinsieve.pipeline.worker.emit import Emission, EmitConfig, Emitter, HeldError
 from twinsieve.pipeline.worker.partitions import WorkerTopics
 from twinsieve.pipeline.worker.session import Session
 from twinsieve.pipeline.worker.suspects import Suspects
+from twinsieve.stages.rows.byte_column import as_column
+from twinsieve.stages.rows.key_partitions import NO_KEY, partitions_of
 
 _REFRESH_S = 1.0
 """While a block waits for a leader, descriptions of the output topics are requested once in this time."""
@@ -128,61 +132,33 @@ def reachable(
     if not leaderless:
         return emission
     placed = replace(emission, outgoing={})
-    for (topic, number), messages in emission.outgoing.items():
-        dead = leaderless.get(topic, frozenset()) if len(messages) else frozenset()
-        if number in dead:
-            return None
+    for (topic, number), parts in emission.outgoing.items():
+        dead = leaderless.get(topic, frozenset())
         if number is not None or not dead:
-            placed.to(topic, number).extend(messages)
-        elif not _place_by_key(placed, topic, messages, counts[topic], dead):
+            if number in dead and any(map(len, parts)):
+                return None
+            placed.to(topic, number).extend(parts)
+        elif not all(_place_by_key(placed, topic, part, counts[topic], dead) for part in parts):
             return None
     return placed
 
 
-def _place_by_key(placed: Emission, topic: str, messages: Messages, count: int, dead: frozenset[int]) -> bool:
+def _place_by_key(
+    placed: Emission, topic: str, messages: Messages | Copies, count: int, dead: frozenset[int]
+) -> bool:
     """Place messages by key, keyless ones on partitions with a leader; returns False if that is impossible
     for one of them."""
-    live = [number for number in range(count) if number not in dead]
-    columns = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
-    for row, (key, value, headers, stamp) in enumerate(columns):
-        if key is not None:
-            number = partition_of(key, count)
-        elif live:
-            number = live[row % len(live)]
-        else:
-            return False
-        if number in dead:
-            return False
+    numbers = partitions_of(as_column(messages.keys), count)
+    keyless = np.flatnonzero(numbers == NO_KEY)
+    live = np.array([number for number in range(count) if number not in dead], np.int64)
+    if not len(live):
+        return not len(messages)
+    numbers[keyless] = live[keyless % len(live)]
+    chosen = np.unique(numbers).tolist()
+    if not dead.isdisjoint(chosen):
+        return False
+    for number in chosen:
         # Name the partition for keyed messages too: messages that reach one partition both by number and by
         # key are not sent in order.
-        placed.to(topic, number).add(key, value, headers, stamp)
+        placed.to(topic, number).append(messages.only(np.flatnonzero(numbers == number)))
     return True
-
-
-_MASK = 0xFFFFFFFF
-_MULTIPLIER = 0x5BD1E995
-_SEED = 0x9747B28C
-
-
-def partition_of(key: bytes, partitions: int) -> int:
-    """Partition number for a key, 0…partitions - 1.
-
-    source: MurmurHash2 (Appleby), with the seed that Kafka's clients share; the sign bit is dropped
-
-    >>> [partition_of(key, 4) for key in (b"", b"a", b"key-1", b"a longer key")]
-    [1, 0, 0, 3]
-    """
-    value = (_SEED ^ len(key)) & _MASK
-    whole = len(key) // 4 * 4
-    for start in range(0, whole, 4):
-        value = (value * _MULTIPLIER & _MASK) ^ _mixed(int.from_bytes(key[start : start + 4], "little"))
-    if len(key) > whole:
-        value = (value ^ int.from_bytes(key[whole:], "little")) * _MULTIPLIER & _MASK
-    value = (value ^ value >> 13) * _MULTIPLIER & _MASK
-    value ^= value >> 15
-    return (value & 0x7FFFFFFF) % partitions
-
-
-def _mixed(word: int) -> int:
-    word = word * _MULTIPLIER & _MASK
-    return (word ^ word >> 24) * _MULTIPLIER & _MASK

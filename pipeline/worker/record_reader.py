@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
-from twinsieve.pipeline.broker.records import Records
+from twinsieve.pipeline.broker.records import Header, Records
 from twinsieve.pipeline.messages.reader import MessageReader, Reads, make_batch
 from twinsieve.pipeline.messages.verdict_values import pick
 from twinsieve.pipeline.registry.beside import AskedBeside
 from twinsieve.pipeline.settings.proposal import ProfileProposal
 from twinsieve.pipeline.wire.block import RowKind
 from twinsieve.stages.contract import NO_TIME, Batch
+from twinsieve.stages.rows.byte_column import ByteColumn
 
 
 @dataclass(slots=True)
@@ -67,19 +68,16 @@ class RecordReader:
 
         parts: the arguments of `read`; the records may be of different partitions
         """
-        if len(parts) == 1:
-            return [self.read(*parts[0])]
-        joined = Records(parts[0][0].partition)
         refused: dict[int, DeadLetterReason] = {}
-        lows = []
+        lows, count = [], 0
         for records, refused_rows in parts:
-            lows.append(len(joined))
-            refused |= {lows[-1] + row: reason for row, reason in refused_rows.items()}
-            joined.extend(records)
-        kinds, batch, reasons = self.read(joined, refused)
+            lows.append(count)
+            refused |= {count + row: reason for row, reason in refused_rows.items()}
+            count += len(records)
+        kinds, batch, reasons = self._read([records for records, _ in parts], refused)
         readable_upto = np.concatenate(([0], np.cumsum(kinds == RowKind.READABLE)))
         found = []
-        for low, high in zip(lows, [*lows[1:], len(joined)], strict=True):
+        for low, high in zip(lows, [*lows[1:], count], strict=True):
             own = batch.slice(int(readable_upto[low]), int(readable_upto[high]))
             own_reasons = {row - low: reason for row, reason in reasons.items() if low <= row < high}
             found.append((kinds[low:high], own, own_reasons))
@@ -95,20 +93,26 @@ class RecordReader:
         returns: (uint8[n]: the `RowKind` of each record; a batch of the readable records; the reason for each
             dead letter, by row: for unreadable and for refused records)
         """
-        kinds = np.full(len(records), RowKind.READABLE, np.uint8)
-        reasons: dict[int, DeadLetterReason] = {}
-        payloads = records.values if self.part == "value" else records.keys
-        if refused or None in records.values:
-            for row, value in enumerate(records.values):
-                if value is None:
-                    kinds[row] = RowKind.NO_TEXT
-                elif row in refused:
-                    kinds[row] = RowKind.REFUSED
-                    reasons[row] = refused[row]
+        return self._read([records], refused)
+
+    def _read(
+        self, parts: Sequence[Records], refused: Mapping[int, DeadLetterReason]
+    ) -> tuple[NDArray[np.uint8], Batch, dict[int, DeadLetterReason]]:
+        """What `read` returns, for the records of all parts, as if they were one."""
+        is_null = np.concatenate([part.columns.value_sizes < 0 for part in parts])
+        kinds = np.full(len(is_null), RowKind.READABLE, np.uint8)
+        kinds[is_null] = RowKind.NO_TEXT
+        reasons = {row: reason for row, reason in refused.items() if not is_null[row]}
+        kinds[[*reasons]] = RowKind.REFUSED
         candidates = np.flatnonzero(kinds == RowKind.READABLE)
         rows = candidates.tolist()
-        headers = pick(records.headers, rows) if self.messages.reads_headers else ()
-        columns = self.messages.read(pick(payloads, rows), headers=headers)
+        payloads = _payloads(parts, self.part)
+        if len(rows) < len(payloads):
+            payloads = payloads.only(candidates)
+        headers: Sequence[Sequence[Header]] = ()
+        if self.messages.reads_headers:
+            headers = pick([each for part in parts for each in part.headers], rows)
+        columns = self.messages.read(payloads, headers=headers)
         # Messages of several sources meet in a stream, and each needs one field of the text.
         told = [each for each in columns.unseen if not each.spare or each.meant is not None]
         self.notices += [each.line("messages") for each in told]
@@ -125,7 +129,8 @@ class RecordReader:
             self.notices.append(f"{proposed}; {self.proposal_cost}")
         bodies, prints = self.scheme.read(columns.texts, columns.keys)
         if self.stamped and len(columns):
-            stamps = np.array(records.timestamps_ms, np.int64)[candidates[np.array(columns.rows, np.int64)]]
+            stamps = np.concatenate([part.columns.times_ms for part in parts])
+            stamps = stamps[candidates[np.array(columns.rows, np.int64)]]
             is_stamped = (columns.times_ms == NO_TIME) & (stamps >= 0)
             columns.times_ms = np.where(is_stamped, stamps, columns.times_ms)
         # Positions need the topic's number, which only the index knows, so the index fills them in.
@@ -145,3 +150,9 @@ class RecordReader:
         places[:, 1] = np.arange(self._numbered, self._numbered + count)
         self._numbered += count
         return places
+
+
+def _payloads(parts: Sequence[Records], part: Literal["value", "key"]) -> ByteColumn:
+    """The values of all records, or their keys, one behind the other."""
+    first, *others = ((records.values if part == "value" else records.keys) for records in parts)
+    return first.joined(*others)

@@ -10,7 +10,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import islice
+from itertools import islice, takewhile
+
+import numpy as np
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.basics.state_machine import Machine
@@ -20,6 +22,11 @@ from twinsieve.pipeline.wire.ruling import Ruling
 
 _GAP_S = 0.2
 """While a topic is deleted, created again and filled, its clients get no message for longer than this."""
+
+ROW_BYTES = 192
+"""Bytes of memory for one waiting original in addition to its key, value and headers: columns and answer."""
+_ALIVE_PART = 4
+"""An arena of which less than 1 / _ALIVE_PART is used by waiting originals is given back."""
 
 UNBOUNDED = 1 << 62
 """No limit for `window`: used unless the partition's previous session got no answer."""
@@ -50,7 +57,7 @@ class PendingBlock:
 
     reasons: by row, why unreadable rows become dead letters; refused: the same for rows that the output does
         not accept
-    bytes_held: memory of the originals
+    bytes_held: memory of the originals alone; other messages may lie in the same arena
     foreign: number of headers that were removed from the originals because they look like ours
     no_text: rows without a text, ascending; tombstones are among them
     """
@@ -63,6 +70,15 @@ class PendingBlock:
     refused: dict[int, DeadLetterReason] = field(default_factory=dict)
     foreign: int = 0
     no_text: Sequence[int] = ()
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory that the originals take beside their arena."""
+        return len(self.records) * ROW_BYTES
+
+    def lies_beside(self, other: PendingBlock) -> bool:
+        """Whether the originals lie in the same arena as those of another block."""
+        return self.records.content is other.records.content
 
 
 @dataclass(slots=True)
@@ -80,6 +96,7 @@ class Session:
     settled: whether the index has answered, so that it knows the mark with which this session began
     covered: first offset of the next block
     pending: blocks that were sent and are not emitted; ready: the first of them, which have an answer
+    pending_bytes: memory of their originals, with all of each arena in which one lies
     asked_s: time since which an answer is awaited; active_s: time when a block was last sent or emitted
     """
 
@@ -125,14 +142,14 @@ class Session:
     @property
     def epoch(self) -> int:
         """Leader epoch of the last message that was sent in a block; NO_EPOCH if it is unknown."""
-        records = (block.records for block in reversed(self.pending))
-        last = next((block_records.epochs for block_records in records if block_records.epochs), None)
-        return self.mark.epoch if last is None else last[-1]
+        sent = (block.records for block in reversed(self.pending))
+        last = next(filter(len, sent), None)
+        return self.mark.epoch if last is None else last.epoch(-1)
 
     def doubts(self, records: Records, now_s: float) -> bool:
         """Whether the topic may have been deleted and created again since the last message: no message came
         for a while, or the leader epoch is lower than before (within one topic it only grows)."""
-        return now_s - self.active_s >= _GAP_S or (bool(records.epochs) and records.epochs[0] < self.epoch)
+        return now_s - self.active_s >= _GAP_S or (len(records) > 0 and records.epoch(0) < self.epoch)
 
     def date(self, since_ms: int) -> None:
         """Set the time at which the app began with the topic."""
@@ -148,9 +165,11 @@ class Session:
         if not self.pending:
             self.asked_s = now_s
         for block in blocks:
+            if not (self.pending and self.pending[-1].lies_beside(block)):
+                self.pending_bytes += len(block.records.content)
             self.pending.append(block)
             self.pending_rows += len(block.records)
-            self.pending_bytes += block.bytes_held
+            self.pending_bytes += block.row_bytes
             self.covered = block.end
         if not starts:
             self.reported = self.emitted
@@ -183,12 +202,29 @@ class Session:
             self.pending.popleft()
             self.pending_rows -= len(block.records)
             self.window += len(block.records)
-            self.pending_bytes -= block.bytes_held
+            self.pending_bytes -= block.row_bytes
+            self._let_go(block)
         self.settled = True
         self.asked_s = self.active_s = now_s
         begins = not self.reads
         self.phase.go(SessionPhase.READING)
         return begins
+
+    def _let_go(self, emitted: PendingBlock) -> None:
+        """Give back the arena of a block that was emitted. If others wait in it and use less than a quarter,
+        copy them out."""
+        arena = emitted.records.content
+        others = [*takewhile(emitted.lies_beside, self.pending)]
+        alive_bytes = sum(end - begin for begin, end in (block.records.span for block in others))
+        if others and alive_bytes * _ALIVE_PART >= len(arena):
+            return
+        self.pending_bytes -= len(arena)
+        copies = np.empty(alive_bytes, np.uint8)
+        self.pending_bytes += alive_bytes
+        for block in others:
+            begin, end = block.records.span
+            own, copies = copies[: end - begin], copies[end - begin :]
+            block.records = Records.joined(self.partition, [block.records], own)
 
     def expired(self, now_s: float, patience_s: float) -> bool:
         """Whether the session has waited at least `patience_s` seconds for an answer without getting one."""
@@ -216,9 +252,7 @@ class Session:
             # With the block after the start block the index passes over what `reset` left out.
             mark = mark._replace(end=block.end, reset=mark.reset and not (self.settled or place))
             if len(block.records):
-                epochs = block.records.epochs
-                epoch = epochs[-1] if epochs else NO_EPOCH
-                mark = mark._replace(read=block.records.next_offset, epoch=epoch)
+                mark = mark._replace(read=block.records.next_offset, epoch=block.records.epoch(-1))
         return mark
 
 

@@ -2,118 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.broker.records import Header
 from twinsieve.pipeline.broker.redriven import held_by
 from twinsieve.pipeline.messages.verdict_values import differing_words, ten_thousandths
 from twinsieve.pipeline.wire.headers import DISTANCE, KEPT_APART, LEADER, NOTE, SHARED, SIMILARITY, STAGE
-from twinsieve.pipeline.wire.positions import (
-    MAX_OFFSETS,
-    MAX_PARTITIONS,
-    MAX_TOPICS,
-    source_parts,
-    sources_and_offsets,
-)
+from twinsieve.pipeline.wire.positions import source_parts, sources_and_offsets
 from twinsieve.pipeline.wire.ruling import Ruling
+from twinsieve.pipeline.worker.added_headers import HeaderTable
 from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Flag, Kind, Verdicts
 from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.rows.record_copies import NONE
 
-_STAGES: dict[int, Header] = {int(Kind.EXACT): (STAGE, b"exact"), int(Kind.NEAR): (STAGE, b"near")}
+_STAGES = {Kind.EXACT: b"exact", Kind.NEAR: b"near"}
 _NOTED = (Flag.UNCONFIRMED, Flag.ESTIMATED, Flag.CUT_SHORT)
-_NOTES = {
-    flags: b",".join((flag.name or "").lower().encode() for flag in _NOTED if flags & flag)
+_NOTES = [
+    b",".join((flag.name or "").lower().encode() for flag in _NOTED if flags & flag) or None
     for flags in range(256)
-}
-_LONGEST_NUMBER = b"9" * 20
-"""No int64 and no similarity has more digits."""
+]
+_DECIMALS = len(str(SIMILARITY_SCALE)) - 1
 
 
-def explain_rows(ruling: Ruling, rows: Sequence[int]) -> list[list[Header]]:
-    """For each of these rows of a block a new list of the headers that explain why it was dropped; all rows
-    are duplicates."""
-    verdicts = ruling.verdicts.take(np.array(rows))
-    columns = (
-        verdicts.kinds.tolist(),
-        verdicts.flags.tolist(),
-        _leaders(verdicts.leaders, ruling.topics),
-        verdicts.matched.tolist(),
-        verdicts.compared.tolist(),
-        verdicts.distances.tolist(),
-        verdicts.shared.tolist(),
-    )
-    explained: list[list[Header]] = []
-    for kind, flags, leader, matched, compared, distance, shared in zip(*columns, strict=True):
-        headers: list[Header] = [_STAGES[kind]]
-        explained.append(headers)
-        if leader is not None:
-            headers.append((LEADER, leader))
-        if compared:
-            share = divmod(ten_thousandths(matched, compared), SIMILARITY_SCALE)
-            headers.append((SIMILARITY, b"%d.%04d" % share))
-        if distance >= 0 and kind == Kind.NEAR:
-            headers.append((DISTANCE, b"%d" % distance))
-        if shared >= 0 and kind == Kind.NEAR:
-            headers.append((SHARED, b"%d" % shared))
-        if _NOTES[flags]:
-            headers.append((NOTE, _NOTES[flags]))
-    return explained
+def add_explanation(table: HeaderTable, ruling: Ruling, rows: NDArray[np.int64]) -> None:
+    """Add the headers that explain why these rows of a block were dropped; all rows are duplicates.
+
+    table: of as many messages as there are rows
+    """
+    verdicts = ruling.verdicts.take(rows)
+    is_near = verdicts.kinds == Kind.NEAR
+    near, exact = (table.number_of(_STAGES[kind]) for kind in (Kind.NEAR, Kind.EXACT))
+    table.add(STAGE, texts=np.where(is_near, near, exact).astype(np.int32))
+    sources, offsets = sources_and_offsets(verdicts.leaders)
+    is_led = verdicts.leaders != NO_LEADER
+    named, which = np.unique(sources, return_inverse=True)
+    topics = table.numbers_of([_place_of(source, ruling.topics) for source in named.tolist()])
+    table.add(LEADER, texts=np.where(is_led, topics[which], NONE), numbers=np.where(is_led, offsets, NONE))
+    matched, compared = verdicts.matched.astype(np.int64), verdicts.compared.astype(np.int64)
+    shares = ten_thousandths(matched, np.maximum(compared, 1))
+    table.add(SIMILARITY, numbers=np.where(compared > 0, shares, NONE), decimals=_DECIMALS)
+    table.add(DISTANCE, numbers=np.where(is_near, verdicts.distances, NONE))
+    table.add(SHARED, numbers=np.where(is_near, verdicts.shared, NONE))
+    table.add(NOTE, texts=table.numbers_of(_NOTES)[verdicts.flags])
 
 
-def longest_explanation(ruling: Ruling) -> list[Header]:
-    """Headers that together have at least as many bytes as those that `explain_rows` gives any row, and are
-    at least as many."""
-    topic = max([*ruling.topics.values(), f"topic-{MAX_TOPICS}"], key=len)
-    return [
-        _STAGES[Kind.EXACT],
-        (LEADER, f"{topic}[{MAX_PARTITIONS}]@{MAX_OFFSETS}".encode()),
-        (SIMILARITY, _LONGEST_NUMBER),
-        (DISTANCE, _LONGEST_NUMBER),
-        (SHARED, _LONGEST_NUMBER),
-        (NOTE, max(_NOTES.values(), key=len)),
-    ]
-
-
-def _leaders(packed: NDArray[np.int64], topics: Mapping[int, str]) -> list[bytes | None]:
-    """The positions as text; None for NO_LEADER."""
-    sources, offsets = sources_and_offsets(packed)
-    named = {}
-    for source in np.unique(sources).tolist():
-        number, partition = source_parts(source)
-        topic = held_by(topics.get(number, f"topic-{number}"))
-        named[source] = f"{topic}[{partition}]@".encode()
-    return [
-        named[source] + b"%d" % offset if whole != NO_LEADER else None
-        for whole, source, offset in zip(packed.tolist(), sources.tolist(), offsets.tolist(), strict=True)
-    ]
+def _place_of(source: int, topics: Mapping[int, str]) -> bytes:
+    """The partition of a leader, as it stands before the offset."""
+    number, partition = source_parts(source)
+    return f"{held_by(topics.get(number, f'topic-{number}'))}[{partition}]@".encode()
 
 
 _APART_BYTES = 200
 
 
-def apart_headers(verdicts: Verdicts) -> list[list[Header]]:
-    """For each kept message a list with the header that names the difference which kept it apart from a
-    similar message; an empty list if there is none.
+def add_apart(table: HeaderTable, verdicts: Verdicts) -> None:
+    """Add the header that names the difference which kept a message apart from a similar one, to the messages
+    that have one.
 
-    >>> verdicts = Verdicts.blank(2, fill={"reasons": Rule.NUMBER})
+    verdicts: on the messages of the table
+
+    >>> verdicts, table = Verdicts.blank(2, fill={"reasons": Rule.NUMBER}), HeaderTable(2)
     >>> verdicts.details = np.array([[[ord("9")], [ord("8")]]], np.uint32)
     >>> verdicts.detail_rows[1] = 0
-    >>> apart_headers(verdicts)
+    >>> add_apart(table, verdicts)
+    >>> table.headers().listed()
     [[('twinsieve-kept-apart', b'number')], [('twinsieve-kept-apart', b'number 9/8')]]
     """
-    headers: list[list[Header]] = []
+    why: list[bytes | None] = []
     for row, reason in enumerate(verdicts.reasons.tolist()):
         if not reason:
-            headers.append([])
+            why.append(None)
             continue
         text = Rule(reason).words
         if (words := differing_words(verdicts, row)) is not None:
             text += f" {'/'.join(map(_escaped, words))}"
-        headers.append([(KEPT_APART, _cut(text.encode()))])
-    return headers
+        why.append(_cut(text.encode()))
+    table.add(KEPT_APART, texts=table.numbers_of(why))
 
 
 def _escaped(text: str) -> str:

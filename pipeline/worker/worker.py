@@ -447,7 +447,7 @@ class Worker:
         """The first `count` of these records; the partition is paused before the others."""
         if count >= len(records):
             return records
-        self._consumer.seek(records.partition, records.offsets[count])
+        self._consumer.seek(records.partition, records.offset(count))
         self._consumer.pause([records.partition])
         return records.slice(0, count)
 
@@ -632,7 +632,7 @@ class Worker:
     def _search(self, outgoing: Outgoing, error: RefusedRecordError) -> None:
         """Find out which message of a transaction a topic refuses, or make the next transactions smaller."""
         rows = outgoing.rows
-        sent = [topic for (topic, _), messages in outgoing.emission.outgoing.items() if len(messages)]
+        sent = [topic for (topic, _), parts in outgoing.emission.outgoing.items() if any(map(len, parts))]
         is_alone = len(sent) == 1 and sum(map(len, rows.values())) == 1
         topic = sent[0] if is_alone else ""
         for partition, offsets in rows.items():
@@ -687,8 +687,8 @@ class Worker:
     ) -> None:
         self._transactor.begin()
         self._hook(WorkerStep.BEGUN)
-        for (topic, number), messages in emission.outgoing.items():
-            if len(messages):
+        for (topic, number), parts in emission.outgoing.items():
+            for messages in parts:
                 self._transactor.send(topic, number, messages)
         self._hook(WorkerStep.SENT)
         self._transactor.send_offsets(offsets, membership, self._config.record)

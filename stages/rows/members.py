@@ -76,7 +76,7 @@ class Members(NamedTuple):
     left: NDArray[np.bool_]
 
 
-def find_members(content: bytes, sizes: NDArray[np.int64], names: list[str]) -> Members:
+def find_members(content: bytes | memoryview, sizes: NDArray[np.int64], names: list[str]) -> Members:
     """Find the members with these names in rows of JSON. If a row has a name twice, the last one counts.
 
     content: the rows, one behind the other; sizes: int64[n], bytes of each row
@@ -374,7 +374,7 @@ def _digits_end(content: NDArray[np.uint8], at: int, end: int) -> int:
     return at
 
 
-def strings_of(content: bytes, found: Members, name: int) -> bytes:
+def strings_of(content: bytes | memoryview, found: Members, name: int) -> bytes:
     """The strings of one name: the UTF-8 of each without escapes, with a NUL behind it; nothing for values
     that are no strings, and for rows without the member.
 

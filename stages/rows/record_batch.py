@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.rows.varints import MAX_BYTES, varint_size, write_varint
 
-_BATCH_HEADER_BYTES = 61
-_ROW_BYTES = 5 + 1 + 10 + 5 + 5 + 5 + 5
+BATCH_HEADER_BYTES = 61
+ROW_BYTES = 6 * MAX_BYTES + 1 + 10
 """The most bytes of a record beside its key, value and headers: six lengths, the attributes, the time."""
-_HEADER_BYTES = 5 + 5
+HEADER_BYTES = 2 * MAX_BYTES
 """The most bytes of a header beside its name and value."""
 _NO_ATTRIBUTES = np.uint8(0)
-_MORE = np.uint8(0x80)
 
 
 class EncodedBatch(NamedTuple):
@@ -30,7 +30,7 @@ class EncodedBatch(NamedTuple):
     first_ms, latest_ms: time of the first record, and the latest of all
     """
 
-    records: bytes
+    records: bytes | memoryview
     rows: int
     first_ms: int
     latest_ms: int
@@ -65,6 +65,7 @@ def encode_batches(
 
     batch_bytes: a batch ends before the row with which it would be larger, uncompressed and with its header.
         A batch of one row may be larger
+    headers: names and texts; bytes of a name that are no UTF-8 are in it as surrogates
     raises: UnicodeEncodeError if the name of a header cannot be encoded
     """
     count = len(values)
@@ -74,14 +75,14 @@ def encode_batches(
         _column(keys),
         _column(values),
         np.fromiter(map(len, headers), np.int64, count),
-        _column([name.encode() for name, _ in pairs]),
+        _column([encoded_name(name) for name, _ in pairs]),
         _column([text for _, text in pairs]),
     )
     columns = rows.keys, rows.values, rows.names, rows.texts
     content_bytes = sum(len(column.content) for column in columns)
-    out = np.empty(content_bytes + _ROW_BYTES * count + _HEADER_BYTES * len(pairs), np.uint8)
+    out = np.empty(content_bytes + ROW_BYTES * count + HEADER_BYTES * len(pairs), np.uint8)
     row_ends, byte_ends = np.empty(count, np.int64), np.empty(count, np.int64)
-    batches = _encode(rows, batch_bytes - _BATCH_HEADER_BYTES, out, row_ends, byte_ends)
+    batches = _encode(rows, batch_bytes - BATCH_HEADER_BYTES, out, row_ends, byte_ends)
     encoded, row, start = [], 0, 0
     for row_end, end in zip(row_ends[:batches].tolist(), byte_ends[:batches].tolist(), strict=True):
         latest_ms = int(rows.times_ms[row:row_end].max())
@@ -89,6 +90,14 @@ def encode_batches(
         encoded.append(EncodedBatch(records, row_end - row, int(rows.times_ms[row]), latest_ms))
         row, start = row_end, end
     return encoded
+
+
+def encoded_name(name: str) -> bytes:
+    """The name of a header as bytes; a surrogate stands for a byte that is no UTF-8.
+
+    raises: UnicodeEncodeError for another surrogate
+    """
+    return name.encode("utf-8", "surrogateescape")
 
 
 def _column(strings: Sequence[bytes | None]) -> _Column:
@@ -116,22 +125,22 @@ def _encode(
     for row in range(len(rows.times_ms)):
         key_size, value_size = rows.keys.sizes[row], rows.values.sizes[row]
         headers = rows.header_counts[row]
-        beside = 1 + _field_size(key_size) + _field_size(value_size) + _varint_size(headers)
+        beside = 1 + _field_size(key_size) + _field_size(value_size) + varint_size(headers)
         for place in range(header, header + headers):
             beside += _field_size(rows.names.sizes[place]) + _field_size(rows.texts.sizes[place])
-        size = beside + _varint_size(rows.times_ms[row] - rows.times_ms[first]) + _varint_size(row - first)
-        if row > first and at - begin + _varint_size(size) + size > room:
+        size = beside + varint_size(rows.times_ms[row] - rows.times_ms[first]) + varint_size(row - first)
+        if row > first and at - begin + varint_size(size) + size > room:
             row_ends[batches], byte_ends[batches] = row, at
             batches += 1
             first, begin = row, at
-            size = beside + _varint_size(ZERO) + _varint_size(ZERO)
-        at = _write_varint(size, out, at)
+            size = beside + varint_size(ZERO) + varint_size(ZERO)
+        at = write_varint(size, out, at)
         out[at] = _NO_ATTRIBUTES
-        at = _write_varint(rows.times_ms[row] - rows.times_ms[first], out, at + 1)
-        at = _write_varint(row - first, out, at)
+        at = write_varint(rows.times_ms[row] - rows.times_ms[first], out, at + 1)
+        at = write_varint(row - first, out, at)
         at, key_at = _write_field(rows.keys.content, key_at, key_size, out, at)
         at, value_at = _write_field(rows.values.content, value_at, value_size, out, at)
-        at = _write_varint(headers, out, at)
+        at = write_varint(headers, out, at)
         for place in range(header, header + headers):
             at, name_at = _write_field(rows.names.content, name_at, rows.names.sizes[place], out, at)
             at, text_at = _write_field(rows.texts.content, text_at, rows.texts.sizes[place], out, at)
@@ -145,31 +154,7 @@ def _encode(
 @kernel(callee=True)
 def _field_size(size: int) -> int:
     """Bytes of a string with its length. size: -1 for None"""
-    return _varint_size(size) + max(size, ZERO)
-
-
-@kernel(callee=True)
-def _varint_size(number: int) -> int:
-    """Bytes of a number, as `_write_varint` writes it."""
-    rest = np.uint64((number << 1) ^ (number >> 63))
-    size = ZERO + 1
-    while rest >= np.uint64(_MORE):
-        rest >>= np.uint64(7)
-        size += 1
-    return size
-
-
-@kernel(callee=True)
-def _write_varint(number: int, out: NDArray[np.uint8], at: int) -> int:
-    """Write a signed number, seven bits a byte, the lowest first; its sign is bit 0. returns: the place
-    behind it"""
-    rest = np.uint64((number << 1) ^ (number >> 63))
-    while rest >= np.uint64(_MORE):
-        out[at] = np.uint8(rest) | _MORE
-        rest >>= np.uint64(7)
-        at += 1
-    out[at] = np.uint8(rest)
-    return at + 1
+    return varint_size(size) + max(size, ZERO)
 
 
 @kernel(callee=True)
@@ -180,7 +165,7 @@ def _write_field(
 
     size: -1 for None
     """
-    at = _write_varint(size, out, at)
+    at = write_varint(size, out, at)
     if size <= 0:
         return at, start
     source, target = content[start : start + size], out[at : at + size]

@@ -53,7 +53,7 @@ class Heard:
 
     def records(self, age_s: float) -> Records:
         stamp_ms = self.truth.now_ms() - round(1000 * age_s)
-        return Records(Partition("log", 0), [0], [stamp_ms], stamped_by_broker=True)
+        return Records.of(Partition("log", 0), [0], [stamp_ms], stamped_by_broker=True)
 
 
 @given(moves=MOVES, before_h=st.integers(0, 4), after_h=st.integers(0, 4))

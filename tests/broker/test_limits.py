@@ -1,17 +1,19 @@
-"""Messages of whole columns are refused for the same reasons as one by one."""
+"""Copies of records are refused for the same reasons as messages that are given by their parts."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.clocks import BrokerClock
-from twinsieve.pipeline.broker.records import NO_TOPIC_ID, Messages
+from twinsieve.pipeline.broker.records import NO_TOPIC_ID, Copies, Messages, Partition, Records
 from twinsieve.pipeline.kafka.size_limits import Limits
+from twinsieve.pipeline.worker.added_headers import HeaderTable
 
 _NOW_MS = 1_700_000_000_000
 _TEXT = st.none() | st.binary(max_size=3) | st.sampled_from([b"x" * 100, b"y" * 240])
@@ -37,25 +39,27 @@ class _Admin:
 
 @pytest.mark.parametrize("policy", ["delete", "compact,delete"])
 @given(rows=st.lists(_PLAIN, max_size=5) | st.lists(_PLAIN | _ANY, max_size=5))
-def test_a_column_is_refused_as_its_rows(policy: str, rows: list[Any]) -> None:
+def test_copies_are_refused_as_the_same_messages(policy: str, rows: list[Any]) -> None:
     clock = BrokerClock(lambda: 100.0)
     clock.acknowledged(_NOW_MS, sent_s=99.9)
     admin: Any = _Admin(policy)
     limits = Limits(lambda: admin, clock, 1 << 20, "none")
-    alone = [Messages(*([column] for column in row)) for row in rows]
-    one_by_one = {row: limits.unsendable("out", one) for row, one in enumerate(alone)}
-    together = limits.unsendable("out", Messages(*([row[place] for row in rows] for place in range(4))))
-    assert together == {row: found[0] for row, found in one_by_one.items() if found}
-    # Headers that many rows share as one object count for each of them.
-    keys, values, headers_of_rows, stamps = ([row[place] for row in rows] for place in range(4))
-    for headers in headers_of_rows:
-        shared = Messages(keys, values, [headers] * len(rows), stamps)
-        own = Messages(keys, values, [list(headers) for _ in rows], stamps)
-        assert limits.unsendable("out", shared) == limits.unsendable("out", own)
-    # The slow check of a row does not depend on the quick one of the column.
-    for row, (key, value, headers, stamp) in enumerate(rows):
-        reason = limits._reason(key, value, headers, 400)
-        oldest, newest = clock.accepted_ms(limits.of("out"))
-        timely = stamp < 0 or oldest <= stamp <= newest
-        is_keyless = policy != "delete" and key is None
-        assert (row in together) == (reason is not None or not timely or is_keyless)
+    keys, values, headers, stamps = ([row[place] for row in rows] for place in range(4))
+    by_row = limits.unsendable("out", Messages(keys, values, headers, stamps))
+    records = Records.of(Partition("in", 0), range(len(rows)), stamps, keys, values, headers)
+    table = HeaderTable(len(rows))
+    copies = Copies(records, np.arange(len(rows)), table.headers())
+    assert limits.unsendable("out", copies) == by_row
+    # A header that is added counts, too.
+    table.add("n", texts=table.numbers_of([b"x" * 9] * len(rows)), numbers=7, decimals=3)
+    longer: list[Any] = [[*own, ("n", b"x" * 9 + b"0.007")] for own in headers]
+    added = limits.unsendable("out", Copies(records, np.arange(len(rows)), table.headers()))
+    assert added == limits.unsendable("out", Messages(keys, values, longer, stamps))
+
+
+@pytest.mark.parametrize("spare", [0, -1])
+def test_a_message_may_be_as_large_as_its_topic_takes(spare: int) -> None:
+    limits = Limits(cast("Any", lambda: _Admin("delete")), BrokerClock(lambda: 100.0), 1 << 20, "none")
+    room = 400 - 61 - 64
+    messages = Messages([b"key"], [bytes(room - 3 - spare)], [()], [_NOW_MS])
+    assert limits.unsendable("out", messages) == ({0: "too_large_for_topic"} if spare else {})

@@ -15,8 +15,8 @@ from kafka.consumer.subscription_state import SubscriptionState
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from tests.examples import examples
-from twinsieve.pipeline.kafka import patches
-from twinsieve.pipeline.kafka.patches import bound_polls, decode_safely, free_paused_fetches
+from twinsieve.pipeline.kafka import record_batches
+from twinsieve.pipeline.kafka.patches import bound_polls, free_paused_fetches, read_in_columns
 from twinsieve.pipeline.kafka.unpack_batches import ZSTD, unpack
 from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, POLL_BYTES
 
@@ -53,7 +53,7 @@ class Consumer:
         fetcher._sensors, fetcher.config = None, {"max_poll_records": _POLL}
         fetcher._parse_fetched_data = lambda part: part
         self._fetcher = fetcher
-        decode_safely(self, _LIMIT)  # type: ignore[arg-type]
+        read_in_columns(self, _LIMIT)  # type: ignore[arg-type]
         self._begin = bound_polls(self, max_bytes)  # type: ignore[arg-type]
         for at, packed in fetches.items():
             self.fetched(at, packed, 0)
@@ -73,7 +73,7 @@ class Consumer:
         free_paused_fetches(self, ASIDE_BYTES)  # type: ignore[arg-type]
         self._begin()
         found, _ = self._fetcher.fetched_records(most)
-        return {at: [row.offset for row in rows] for at, rows in found.items()}
+        return {at: [offset for part in parts for offset in part.offsets] for at, parts in found.items()}
 
     def position(self, at: TopicPartition) -> int:
         held: int = self._subscription.assignment[at].position.offset
@@ -90,7 +90,7 @@ def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(len(whole))
         return whole
 
-    monkeypatch.setattr(patches, "unpack", counted)
+    monkeypatch.setattr(record_batches, "unpack", counted)
     return sizes
 
 

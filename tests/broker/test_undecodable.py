@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-import kafka.codec
 import pytest
 from kafka import KafkaProducer
 
@@ -149,20 +148,6 @@ def test_a_damaged_batch_holds_what_is_behind_it_until_it_is_skipped(
     assert list(origins(service.read("out"))) == [0, 1 + _BATCH]
 
 
-def test_a_codec_without_its_library_is_said_and_hangs_nobody(
-    bootstrap: str, monkeypatch: pytest.MonkeyPatch, broker: Broker
-) -> None:
-    log = Partition(make_topic(broker), 0)
-    write_batch(bootstrap, log, "snappy")
-    monkeypatch.setattr(kafka.codec, "snappy", None)
-    reader = broker.reader()
-    reader.assign([log])
-    for _ in range(2):
-        with pytest.raises(BrokerError, match="snappy compression codec not found; install it") as said:
-            polled(reader, log, 0)
-        assert not said.value.retryable
-
-
 class _Bytes(str):
     """A header name that kafka-python's producer sends as bytes which are no UTF-8; librdkafka's sends none."""
 
@@ -184,7 +169,7 @@ def test_a_header_name_that_is_no_text_stops_nobody(service: Service, bootstrap:
     out = service.read("out")
     assert list(origins(out)) == [0, 1, 2]
     name, value = out.headers[origins(out)[1]][0]
-    assert (name.encode(), value) == (b"\xff\xfeodd", b"1"), "it goes out as it came"
+    assert (name.encode(errors="surrogateescape"), value) == (b"\xff\xfeodd", b"1"), "it goes out as it came"
 
 
 def test_damage_that_a_poll_met_behind_its_records_is_not_reported_after_a_seek_back(

@@ -10,6 +10,8 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 from tests.broker.stranger import add_partitions, transaction
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
@@ -184,17 +186,15 @@ def reader_at(broker: Broker, *partitions: Partition, offset: int = 0) -> Reader
 
 def read(reader: Reader, target: int, partition: Partition, at_once: int = 1000) -> Records:
     """Everything of a partition until the reader's position reaches the target."""
-    found = Records(partition)
+    found: list[Records] = []
 
     def done() -> bool:
-        for records in reader.poll(0.1, at_once):
-            if records.partition == partition:
-                found.extend(records)
-                found.stamped_by_broker = records.stamped_by_broker
+        found.extend(each for each in reader.poll(0.1, at_once) if each.partition == partition)
         return reader.position(partition) >= target
 
     until(done)
-    return found
+    size = sum(end - begin for begin, end in (each.span for each in found))
+    return Records.joined(partition, found, np.empty(size, np.uint8)) if found else Records.none(partition)
 
 
 def read_all(broker: Broker, partition: Partition) -> Records:

@@ -46,7 +46,7 @@ class _Held:
         self.blocks = HeldBlocks(LOG, SCHEME, cast("Any", topic), cast("Any", self.answers))
         values: list[bytes | None] = [encode_block(app.block(number), SCHEME) for number in range(3)]
         values.append(encode_block(app.block(3), bytes(16)))
-        self.blocks.add([Records(LOG, offsets=[0, 1, 2, 3], timestamps_ms=[0] * 4, values=values)])
+        self.blocks.add([Records.of(LOG, offsets=[0, 1, 2, 3], timestamps_ms=[0] * 4, values=values)])
 
     def answered(self, *, asks: bool, sealed: Sequence[SegmentId] = SEALED) -> list[int]:
         return [read.offset for read in self.blocks.answered(1.0, 0.0, sealed, lambda block: asks)]

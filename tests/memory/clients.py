@@ -14,6 +14,7 @@ from tests.memory.lock import CLUSTER_LOCK, one_at_a_time, waits
 from tests.memory.log import Outcome, PartitionLog
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import NewTopic, TopicInfo
+from twinsieve.pipeline.broker.arenas import Arenas
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.ports import Hook
 from twinsieve.pipeline.broker.records import (
@@ -21,6 +22,7 @@ from twinsieve.pipeline.broker.records import (
     AbortableError,
     BrokerError,
     Committed,
+    Copies,
     FatalError,
     GroupMember,
     Membership,
@@ -32,6 +34,7 @@ from twinsieve.pipeline.broker.records import (
 )
 
 _FLUSH_STEP_S = 0.1
+_KEEP_BYTES = 1 << 20
 
 
 @one_at_a_time
@@ -66,6 +69,7 @@ class MemoryReader(_Client):
     def __init__(self, cluster: MemoryCluster, hook: Hook, clocks: Clocks, name: str = "reader") -> None:
         super().__init__(cluster, hook, name)
         self._clocks = clocks
+        self._arenas = Arenas(_KEEP_BYTES)
         self._assigned: set[Partition] = set()
         self._positions: dict[Partition, int] = {}
         self._epochs: dict[Partition, int] = {}
@@ -110,15 +114,15 @@ class MemoryReader(_Client):
             if not log.beginning <= position <= log.end:
                 raise AbortableError(f"{partition}: offset {position} is outside {log.beginning}..{log.end}")
             share = -(-max_records // (len(ready) - step))
-            records = Records(partition)
             bad = self._bad_batch(partition, position, log.stable_end)
             if bad is not None and bad.start <= position:
                 if found:
                     continue
                 raise UnreadableError(partition, position, "wrong checksum", bad.stop)
-            self._positions[partition] = log.read(
-                records, position, share, None if bad is None else bad.start
-            )
+            before = None if bad is None else bad.start
+            read, self._positions[partition] = log.read(partition, position, share, before)
+            begin, end = read.span
+            records = Records.joined(partition, [read], self._arenas.take(end - begin))
             if self._positions[partition] > position:
                 self._epochs[partition] = log.epoch_before(self._positions[partition])
             if len(records):
@@ -207,10 +211,11 @@ class MemoryTransactionalProducer:
         self._cluster.begin(self._id, self._epoch)
         self._sent = 0
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
-        return unsendable(self._cluster, topic, messages, self._clocks.broker)
+    def unsendable(self, topic: str, messages: Messages | Copies) -> dict[int, DeadLetterReason]:
+        listed = messages.listed() if isinstance(messages, Copies) else messages
+        return unsendable(self._cluster, topic, listed, self._clocks.broker)
 
-    def send(self, topic: str, partition: int | None, messages: Messages) -> None:
+    def send(self, topic: str, partition: int | None, messages: Messages | Copies) -> None:
         """Keyed messages go by a checksum of the key."""
         self._hook("transactor.send.before")
         self._sent += len(messages)

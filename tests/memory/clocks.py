@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.memory.received import received
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.ports import Clock
-from twinsieve.pipeline.broker.records import Messages
+from twinsieve.pipeline.broker.records import Copies, Messages
 
 
 @dataclass
@@ -44,10 +45,7 @@ class Clocks:
         self.local = local
         self.broker = BrokerClock(local.monotonic_s)
 
-    def stamped(self, messages: Messages) -> Messages:
+    def stamped(self, messages: Messages | Copies) -> Messages:
         """These messages as a client sends them: each has a time."""
         now_ms = self.broker.now_ms()
-        if now_ms is None:
-            now_ms = self.local.now_ms()
-        stamps = [now_ms if stamp < 0 else stamp for stamp in messages.timestamps_ms]
-        return Messages(messages.keys, messages.values, messages.headers, stamps)
+        return received(messages, self.local.now_ms() if now_ms is None else now_ms)

@@ -12,6 +12,7 @@ from tests.memory.groups import Group
 from tests.memory.in_flight import InFlight
 from tests.memory.lock import CLUSTER_LOCK
 from tests.memory.log import Entry, Outcome, PartitionLog, Topic, Transaction
+from tests.memory.partitioner import partition_of
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import (
@@ -22,7 +23,6 @@ from twinsieve.pipeline.broker.records import (
     Partition,
     RefusedRecordError,
 )
-from twinsieve.pipeline.worker.outbox import partition_of
 
 _LEADER_STEP_S = 0.1
 

@@ -139,27 +139,33 @@ class PartitionLog:
         if self._compacted[place : place + 1] != [offset]:
             self._compacted.insert(place, offset)
 
-    def read(self, records: Records, position: int, most: int, before: int | None = None) -> int:
-        """Add up to `most` visible records from `position` on, below `before` if given; returns the position
-        after them."""
+    def read(
+        self, partition: Partition, position: int, most: int, before: int | None = None
+    ) -> tuple[Records, int]:
+        """Up to `most` visible records from `position` on, below `before` if given, and the position after
+        them."""
         end = self.stable_end if before is None else min(before, self.stable_end)
         offset = position
-        stamped: list[bool] = []
+        found: list[tuple[int, Entry]] = []
         while offset < end and most > 0:
             entry = self.entries[offset - self.beginning]
             place = bisect_left(self._compacted, offset)
             if entry.visible and self._compacted[place : place + 1] != [offset]:
-                records.offsets.append(offset)
-                records.timestamps_ms.append(entry.timestamp_ms)
-                records.keys.append(entry.key)
-                records.values.append(entry.value)
-                records.headers.append(entry.headers)
-                records.epochs.append(entry.epoch)
-                stamped.append(entry.stamped_by_broker)
+                found.append((offset, entry))
                 most -= 1
             offset += 1
-        records.stamped_by_broker = bool(stamped) and stamped[0] and stamped[-1]
-        return offset
+        entries = [entry for _, entry in found]
+        records = Records.of(
+            partition,
+            [at for at, _ in found],
+            [entry.timestamp_ms for entry in entries],
+            [entry.key for entry in entries],
+            [entry.value for entry in entries],
+            [entry.headers for entry in entries],
+            [entry.epoch for entry in entries],
+            stamped_by_broker=all(entry.stamped_by_broker for entry in entries[:1] + entries[-1:]),
+        )
+        return records, offset
 
     def ever(self) -> list[tuple[int, Entry]]:
         """Everything that was committed here, taken by retention or compaction since or not; not what was truncated."""
@@ -168,8 +174,7 @@ class PartitionLog:
 
     def visible(self) -> list[tuple[int, Entry]]:
         """Everything a read-committed reader gets from the beginning, for checkers."""
-        records = Records(Partition("", 0))
-        self.read(records, self.beginning, len(self.entries))
+        records, _ = self.read(Partition("", 0), self.beginning, len(self.entries))
         return [(offset, self.entries[offset - self.beginning]) for offset in records.offsets]
 
 

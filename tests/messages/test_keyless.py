@@ -195,7 +195,7 @@ def test_on_kafka_messages_without_a_key_are_unique_and_counted() -> None:
 def _records(partition: Partition) -> Records:
     values: list[bytes | None] = [json.dumps(post).encode() for post in _posts()]
     count = len(values)
-    return Records(
+    return Records.of(
         partition, list(range(count)), [0] * count, [None] * count, values, [()] * count, [0] * count
     )
 

@@ -158,7 +158,7 @@ def test_a_time_that_cannot_be_read_is_said_with_its_place(tmp_path: Path, run: 
 def test_on_kafka_times_that_cannot_be_read_are_counted() -> None:
     times = ["2020/1/1 10:15", "soon", None, "Wed Jan 01 10:15:00 +0000 2020", "1/2/2020"]
     values: list[bytes | None] = [orjson.dumps({"text": "a text", "created_at": time}) for time in times]
-    records = Records(Partition("in", 0), [*range(5)], [7] * 5, [None] * 5, values, [()] * 5, [0] * 5)
+    records = Records.of(Partition("in", 0), [*range(5)], [7] * 5, [None] * 5, values, [()] * 5, [0] * 5)
     scheme = Scheme(SchemeConfig())
     reader = RecordReader(MessageReader(Settings()), scheme, part="value", stamped=True)
     _, batch, _ = reader.read(records, {})

@@ -20,12 +20,12 @@ from tests.driver import (
     origin_of,
 )
 from tests.memory.clients import MemoryReader, MemoryTransactionalProducer
+from tests.memory.partitioner import partition_of
 from tests.model.checker import check_settled
 from tests.model.test_inputs_gone import pass_time
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
-from twinsieve.pipeline.worker.outbox import partition_of
 from twinsieve.pipeline.worker.waiting import WaitReason
 
 DEAD_INPUT = Partition("in", 2)

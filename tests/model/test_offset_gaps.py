@@ -6,7 +6,7 @@ import pytest
 
 from tests.driver import OUTPUT, World, texts
 from tests.memory.log import PartitionLog
-from twinsieve.pipeline.broker.records import NO_EPOCH, Records
+from twinsieve.pipeline.broker.records import NO_EPOCH, Partition, Records
 from twinsieve.pipeline.wire.block import MAX_SPAN
 
 _BEFORE = 3
@@ -27,15 +27,15 @@ class Gapped(PartitionLog):
     def end(self) -> int:
         return self._offset(len(self.entries))
 
-    def read(self, records: Records, position: int, most: int, before: int | None = None) -> int:
-        plain, came = PartitionLog(), Records(records.partition)
+    def read(
+        self, partition: Partition, position: int, most: int, before: int | None = None
+    ) -> tuple[Records, int]:
+        plain = PartitionLog()
         plain.entries = self.entries
         place = position if position <= _BEFORE else max(_BEFORE, position - self._gap)
-        place = plain.read(came, place, most)
-        records.offsets += map(self._offset, came.offsets)
-        for name in ("timestamps_ms", "keys", "values", "headers", "epochs"):
-            getattr(records, name).extend(getattr(came, name))
-        return self._offset(place)
+        records, place = plain.read(partition, place, most)
+        records.columns.offsets[:] = [self._offset(offset) for offset in records.offsets]
+        return records, self._offset(place)
 
     def epoch_before(self, offset: int) -> int:
         return 0 if offset else NO_EPOCH

@@ -9,8 +9,9 @@ import pytest
 
 from tests.driver import DUPLICATES, LOG, OUTPUT, SCHEME, WORKER, World
 from tests.memory.clients import MemoryTransactionalProducer
+from tests.memory.received import listed
 from tests.model.checker import check_settled
-from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
+from twinsieve.pipeline.broker.records import AbortableError, Copies, Messages, Partition
 from twinsieve.pipeline.wire.block import decode_block
 from twinsieve.pipeline.worker import asks as asks_module
 from twinsieve.pipeline.worker import worker as worker_module
@@ -37,10 +38,13 @@ class SlowOutput:
             begin(producer)
 
         def slowly(
-            producer: MemoryTransactionalProducer, topic: str, partition: int | None, messages: Messages
+            producer: MemoryTransactionalProducer,
+            topic: str,
+            partition: int | None,
+            messages: Messages | Copies,
         ) -> None:
             if topic in (OUTPUT, DUPLICATES):
-                size = sum(len(value or b"") for value in messages.values)
+                size = sum(len(value or b"") for value in listed([messages]).values)
                 self.sent[-1] += size
                 world.clock.sleep(size / self.rate)
                 if self.refusing:
@@ -132,7 +136,10 @@ def test_a_partition_that_takes_small_steps_leaves_the_others_theirs(monkeypatch
     send = MemoryTransactionalProducer.send
 
     def refuse(
-        producer: MemoryTransactionalProducer, topic: str, partition: int | None, messages: Messages
+        producer: MemoryTransactionalProducer,
+        topic: str,
+        partition: int | None,
+        messages: Messages | Copies,
     ) -> None:
         if (topic, partition) == (OUTPUT, 1):
             raise AbortableError("out[1]: not enough replicas")

@@ -174,10 +174,10 @@ def test_a_window_is_cut_into_the_largest_segments_that_fit() -> None:
          "GB, KiB, MiB, GiB), as in 512MiB"),
         (("--cover", "24h", "--memory", "1GiB", *setting("near.threads=2", "exact.method=none")),
          ": one machine of 1GiB cannot cover 24h at 5,000 messages/s: 432,000,000 kept messages take 93.7 GiB, beside "
-         "1.8 GiB for all else; it covers nothing; several machines: --machines N"),
+         "2.0 GiB for all else; it covers nothing; several machines: --machines N"),
         (("--cover", "24h", "--memory", "64GiB", *setting("near.threads=2", "exact.method=none")),
          ": one machine of 64GiB cannot cover 24h at 5,000 messages/s: 432,000,000 kept messages take 93.7 GiB, beside "
-         "9.7 GiB for all else; it covers 13.9 h at most; several machines: --machines N"),
+         "9.8 GiB for all else; it covers 13.9 h at most; several machines: --machines N"),
         (("--cover", "10m", "--rate", "100000", "--memory", "512GiB", *setting("near.threads=1", "exact.method=none")),
          ": one machine cannot cover 10m at 100,000 messages/s: to judge takes 22.7 µs a message, 2.3 threads; "
          "near.threads is 1, enough for 44,117 messages/s"),

@@ -32,9 +32,9 @@ from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.shards.config import MOST_BYTES_AHEAD
 from twinsieve.pipeline.sizing.process_memory import held_by
 from twinsieve.pipeline.wire.column_bytes import arrays_of
-from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES, bytes_held
+from twinsieve.pipeline.worker.asks import READING_FACTOR, bytes_held
 from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
-from twinsieve.pipeline.worker.session import SPARE_PART
+from twinsieve.pipeline.worker.session import ROW_BYTES, SPARE_PART
 from twinsieve.stages.contract import Verdicts
 from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
@@ -66,13 +66,14 @@ def test_a_role_is_the_sum_of_its_parts(answers: str) -> None:
     settings = Settings.model_validate({"near": {"answers": answers}})
     held = held_by(settings, 3)
     assert held.sieve == sum(worst_case_bytes(sieve_config(settings, "")).values())
-    assert held.worker == held.waiting + held.reading + held.worker_fetched + 2 * held.producer
+    assert held.worker == held.waiting + held.reading + held.worker_fetched + held.arenas + 2 * held.producer
     assert held.writing == held.saving + held.open_verdicts + held.forgotten
     kept = held.sieve + held.open_verdicts + held.forgotten
-    waiting = held.held_blocks + held.answers
+    waiting = held.held_blocks + held.answers + held.arenas
+    assert held.arenas == settings.kafka.pending_bytes // 8
     assert held.index == kept + held.writing + waiting + held.index_fetched + held.producer
     looking_up = held.segments + held.taking_over + held.answers_made
-    assert held.shard == looking_up + held.shard_fetched + held.producer
+    assert held.shard == looking_up + held.shard_fetched + held.arenas + held.producer
     assert held.saving < held.sieve / 4, "the sieve is not copied"
     assert held.process == held.worker + held.index == held.of(["worker", "index"])
     assert held.of(["shard", "index"]) == held.shard + held.index
@@ -100,7 +101,7 @@ def test_a_waiting_message_costs_no_more_than_its_bytes_and_what_is_counted() ->
     gc.collect()
     tracemalloc.start()
     try:
-        records = Records(
+        records = Records.of(
             Partition("posts", 0),
             [10**9 + row for row in range(n)],
             [1_700_000_000_000 + row for row in range(n)],

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.configs import emit_config
+from tests.memory.received import listed
 from tests.room_for import RoomFor
 from tests.service.test_changed_settings import IN, base, deployment, posts, with_section
 from twinsieve.pipeline.broker.ports import TransactionalProducer
@@ -18,10 +19,11 @@ from twinsieve.pipeline.broker.records import Records
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.headers import KEPT_APART
 from twinsieve.pipeline.wire.ruling import Result, Ruling
+from twinsieve.pipeline.worker.added_headers import HeaderTable
 from twinsieve.pipeline.worker.emit import Emission, Emitter, unsendable
 from twinsieve.pipeline.worker.session import PendingBlock
 from twinsieve.pipeline.worker.suspects import Suspects
-from twinsieve.pipeline.worker.verdict_headers import apart_headers
+from twinsieve.pipeline.worker.verdict_headers import add_apart
 from twinsieve.stages.contract import DETAIL_LENGTH, Verdicts
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.scheme import Scheme
@@ -80,8 +82,9 @@ def test_a_header_holds_no_controls_and_200_bytes_at_most(character: str) -> Non
     verdicts = Verdicts.blank(1, fill={"reasons": Rule.LONG_REPLACEMENT})
     verdicts.details = np.full((1, 2, DETAIL_LENGTH), ord(character), np.uint32)
     verdicts.detail_rows[0] = 0
-    [[(_, value)]] = apart_headers(verdicts)
-    assert value is not None
+    table = HeaderTable(1)
+    add_apart(table, verdicts)
+    [[(_, value)]] = table.headers().listed()
     assert len(value) <= 200
     text = value.decode()
     assert text.startswith("long replacement ")
@@ -89,7 +92,7 @@ def test_a_header_holds_no_controls_and_200_bytes_at_most(character: str) -> Non
 
 
 def test_a_message_that_has_no_room_for_the_header_comes_out_without_it() -> None:
-    records = Records(IN, [0, 1], [0, 0], [None, None], [b"x" * 790, b"x"], [(), ()], [0, 0])
+    records = Records.of(IN, [0, 1], [0, 0], [None, None], [b"x" * 790, b"x"], [(), ()], [0, 0])
     verdicts = Verdicts.blank(2, fill={"reasons": Rule.NUMBER})
     ruling = Ruling(7, 1, Result.JUDGED, 0, 2, np.zeros(2, np.uint8), verdicts)
     config = replace(emit_config("out"), origin_header=False, kept_apart_header=True)
@@ -97,5 +100,5 @@ def test_a_message_that_has_no_room_for_the_header_comes_out_without_it() -> Non
     assert not unsendable(config, records, transactor)
     emission = Emission()
     Emitter(config, {}, transactor, Suspects()).add(emission, PendingBlock(0, 2, records, {}, 5, {}), ruling)
-    [messages] = emission.outgoing.values()
-    assert messages.headers == [(), ((KEPT_APART, b"number"),)]
+    [parts] = emission.outgoing.values()
+    assert listed(parts).headers == [(), ((KEPT_APART, b"number"),)]

@@ -44,7 +44,8 @@ from twinsieve.pipeline.wire.positions import (
 )
 from twinsieve.pipeline.wire.ruling import decode_ruling, encode_ruling, session_of
 from twinsieve.pipeline.wire.segment_answers import decode_answers
-from twinsieve.pipeline.worker.verdict_headers import apart_headers
+from twinsieve.pipeline.worker.added_headers import HeaderTable
+from twinsieve.pipeline.worker.verdict_headers import add_apart
 from twinsieve.stages.columns import PerRow, declared
 from twinsieve.stages.contract import DETAIL_LENGTH, STORED_LENGTH, Batch, Verdicts
 from twinsieve.stages.errors import StateError
@@ -90,7 +91,9 @@ def test_the_number_of_a_rule_of_a_newer_program_is_read_and_shown() -> None:
     ruling.verdicts.reasons[0] = 200
     decision, _ = encode_ruling(ruling, SCHEME)
     verdicts = decode_ruling(What.DECISION, decision, SCHEME, "here").verdicts
-    assert apart_headers(verdicts)[0] == [("twinsieve-kept-apart", "rule 200 9/万".encode())]
+    table = HeaderTable(len(verdicts))
+    add_apart(table, verdicts)
+    assert table.headers().listed()[0] == [("twinsieve-kept-apart", "rule 200 9/万".encode())]
 
 
 class FullSieve(HashSieve):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.service.conftest import scheme as scheme
 from tests.service.stepped import Stepped
-from twinsieve.pipeline.broker.records import Header, Partition, Records
+from twinsieve.pipeline.broker.records import Header, Messages, Partition, Records
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
@@ -98,7 +98,7 @@ def test_an_app_behind_another_one_replaces_its_headers(
 
 def test_headers_of_messages_that_go_by_another_partition_are_counted_too() -> None:
     emission = Emission(foreign=3)
-    emission.to("out", None).add(None, b"value")
+    emission.to("out", None).append(Messages([None], [b"value"], [()], [0]))
     placed = reachable(emission, {"out": 2}, {"out": frozenset({0})})
     assert placed is not None
     assert placed.foreign == 3
@@ -119,7 +119,7 @@ _HEADERS = st.lists(st.tuples(_NAMES, st.none() | st.binary(max_size=2)), max_si
 def test_nothing_else_is_changed(came: list[Sequence[Header]]) -> None:
     rows = len(came)
     stamps, values = list(range(rows)), [b"%d" % row for row in np.arange(rows)]
-    records = Records(POSTS, stamps, stamps, list(values), list(values), list(came), stamps)
+    records = Records.of(POSTS, stamps, stamps, list(values), list(values), list(came), stamps)
     own, foreign = without_foreign(records)
     kept = [[header for header in held if not header[0].startswith("twinsieve-")] for held in came]
     assert [list(held) for held in own.headers] == kept
@@ -127,4 +127,4 @@ def test_nothing_else_is_changed(came: list[Sequence[Header]]) -> None:
     lost = {row: len(came[row]) - len(kept[row]) for row in range(rows)}
     assert foreign == {row: count for row, count in lost.items() if count}
     for name in ("partition", "offsets", "timestamps_ms", "keys", "values", "epochs"):
-        assert getattr(own, name) is getattr(records, name)
+        assert getattr(own, name) == getattr(records, name)

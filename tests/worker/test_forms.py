@@ -12,7 +12,7 @@ from tests.configs import emit_config
 from tests.driver import LOG, World
 from tests.memory.broker import MemoryBroker
 from tests.twins import ruled
-from twinsieve.pipeline.broker.records import Messages, Partition, Records
+from twinsieve.pipeline.broker.records import Copies, Messages, Partition, Records
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader
 from twinsieve.pipeline.settings.model import Settings
@@ -115,9 +115,10 @@ def test_a_message_takes_the_forms_that_are_listed(root: Path, monkeypatch: Any)
 
     emission = Emission()
     Emitter(config, {}, takes, Suspects()).add(emission, pending, ruling)
-    (out,) = emission.outgoing.values()
+    ((out,),) = emission.outgoing.values()
     seen.append(out)
-    assert out.values[0] is records.values[0]
+    assert isinstance(out, Copies)
+    assert out.records is records
     names = [type(each).__name__ for each in seen]
     assert names == listed(root)
     assert len(names) <= 12

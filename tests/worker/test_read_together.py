@@ -25,7 +25,7 @@ _ROWS = st.lists(st.tuples(_VALUES, st.sampled_from([NO_TIMESTAMP, 0, 1_700_000_
 
 def _part(number: int, rows: list[Any]) -> tuple[Records, dict[int, DeadLetterReason]]:
     count = len(rows)
-    records = Records(
+    records = Records.of(
         Partition("in", number),
         list(range(count)),
         [stamp for _, stamp, _ in rows],

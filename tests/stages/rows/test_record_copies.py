@@ -1,0 +1,95 @@
+"""Copied records are those that are written from their parts, byte for byte."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from twinsieve.pipeline.broker.records import Copies, Partition, Records
+from twinsieve.pipeline.worker.added_headers import HeaderTable
+from twinsieve.stages.rows.record_batch import encode_batches
+from twinsieve.stages.rows.record_copies import AddedHeaders, copy_records
+
+_BYTES = st.none() | st.binary(max_size=20) | st.sampled_from([b"x" * 63, b"x" * 64, b"y" * 9_000])
+_HEADERS = st.lists(st.tuples(st.sampled_from(["n", "é", "\udcff"]), _BYTES), max_size=2)
+_TIMES = st.just(-1) | st.integers(0, 2**41)
+_NUMBERS = st.sampled_from([-1, 0, 9, 10, 9_999, 10_000, 10_001, 2**40, 2**63 - 1])
+_TEXTS = st.none() | st.sampled_from([b"", b"near", b"posts[3]@", b"z" * 70])
+_ADDED = st.lists(st.tuples(_TEXTS, _NUMBERS), min_size=3, max_size=3)
+_ROWS = st.lists(st.tuples(_TIMES, _BYTES, _BYTES, _HEADERS, _ADDED), max_size=12)
+_NOW_MS = 1_700_000_000_000
+_DECIMALS = (0, 4, 1)
+
+
+def _copies(rows: list[Any], chosen: list[int]) -> Copies:
+    """Some of these rows with what is added to them."""
+    columns = [[row[place] for row in rows] for place in range(5)]
+    records = Records.of(Partition("in", 0), range(len(rows)), *columns[:4])
+    table = HeaderTable(len(chosen))
+    for place, decimals in enumerate(_DECIMALS):
+        added = [rows[row][4][place] for row in chosen]
+        texts = table.numbers_of([text for text, _ in added])
+        numbers = np.array([number for _, number in added], np.int64)
+        table.add(f"name-{place}", texts=texts, numbers=numbers, decimals=decimals)
+    return Copies(records, np.array(chosen, np.int64), table.headers())
+
+
+def _written(text: bytes | None, number: int, decimals: int) -> bytes:
+    if number < 0:
+        return text or b""
+    whole, rest = divmod(number, 10**decimals)
+    digits = f"{whole}.{rest:0{decimals}}" if decimals else str(whole)
+    return (text or b"") + digits.encode()
+
+
+def _by_row(rows: list[Any], chosen: list[int]) -> list[tuple[Any, ...]]:
+    """Time, key, value and all headers of each."""
+    written = []
+    for row in chosen:
+        stamp, key, value, headers, added = rows[row]
+        more = [
+            (f"name-{place}", _written(text, number, decimals))
+            for place, ((text, number), decimals) in enumerate(zip(added, _DECIMALS, strict=True))
+            if text is not None or number >= 0
+        ]
+        written.append((_NOW_MS if stamp < 0 else stamp, key, value, [*headers, *more]))
+    return written
+
+
+@given(_ROWS, st.data(), st.sampled_from([62, 100, 300, 10_000, 1 << 20]))
+@example([(-1, None, None, [("n", None)], [(None, -1), (b"", 0), (b"a", 15)])] * 3, None, 100)
+def test_copies_are_what_their_parts_would_be_written_as(
+    rows: list[Any], data: Any, batch_bytes: int
+) -> None:
+    chosen = [*range(len(rows))]
+    if data is not None:
+        chosen = sorted(data.draw(st.sets(st.sampled_from(chosen)))) if rows else []
+    copies = _copies(rows, chosen)
+    wanted = _by_row(rows, chosen)
+    listed = copies.listed()
+    headers = [[*each] for each in listed.headers]
+    assert [*zip(listed.keys, listed.values, headers, strict=True)] == [each[1:] for each in wanted]
+    columns: list[Any] = [[each[place] for each in wanted] for place in range(4)]
+    expected = encode_batches(*columns, batch_bytes)
+    half = len(chosen) // 2
+    parts = [copies.only(np.arange(half)), copies.only(np.arange(half, len(chosen)))]
+    made = copy_records([part.copied(_NOW_MS) for part in parts], batch_bytes)
+    assert [each._replace(records=bytes(each.records)) for each in made] == expected
+
+
+def test_no_copies_are_no_batches() -> None:
+    assert copy_records([], 100) == []
+    assert copy_records([_copies([], []).copied(0)], 100) == []
+
+
+@pytest.mark.parametrize("spare", [0, 1])
+def test_a_batch_ends_before_the_record_that_does_not_fit(spare: int) -> None:
+    records = Records.of(Partition("in", 0), range(2), [0, 0], values=[b"v" * 50] * 2)
+    copies = Copies(records, np.arange(2), AddedHeaders.none(2)).copied(0)
+    one = copy_records([copies], 1)[0]
+    made = copy_records([copies], 61 + 2 * len(one.records) - spare)
+    assert len(made) == 1 + spare
