@@ -19,7 +19,7 @@ HEAVY_ARGS ?= -n 4 --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 # `bench` is a folder, too.
-.PHONY: bench map demo test test-all every-test nightly long check lint types tests heavy coverage checked nasty forged kills mutants soak retention outage failover rolling redrive crash-loop disturbed more-partitions latency throughput classics interpreters oldest dist release lock screenshots clean
+.PHONY: bench map demo test test-all every-test nightly long check lint types tests heavy coverage checked nasty fuzz forged kills mutants soak retention outage failover rolling redrive crash-loop disturbed more-partitions latency throughput classics interpreters oldest dist release lock screenshots clean
 
 demo:
 	@test -e $(VENV)/.installed || echo "installs the packages of requirements.lock into $(VENV), which needs a network, and compiles: 0.6 GB, some 100 seconds of CPU time"
@@ -85,6 +85,12 @@ checked: $(VENV)/.installed-dev
 RUNS ?= 500
 nasty: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.nasty --runs $(RUNS)
+
+# Mutated record batches for the kernel that finds records, with checked indices and between pages that nobody may read; 10 million
+# take ten minutes.
+BATCHES ?= 10000000
+fuzz: $(VENV)/.installed-dev
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m tests.nasty --batches $(BATCHES)
 
 # Files of saved states, forged with right checksums: no crash, one line, and what is left judges.
 MUTATIONS ?= 200

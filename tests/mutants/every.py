@@ -278,9 +278,39 @@ EVERY = (
     Mutant(
         "a slow shard sets the pace of an index",
         SEGMENT_WAITS,
-        "if behind_s >= _BEHIND_S and each.debt_s >",
-        "if behind_s < _BEHIND_S and each.debt_s >",
+        "self._is_behind = behind_s >= _BEHIND_S",
+        "self._is_behind = behind_s < _BEHIND_S",
         ("tests/index/test_segment_waits.py",),
+    ),
+    Mutant(
+        "an arena counts for ever",
+        SESSION,
+        "        self.pending_bytes -= len(arena)\n",
+        "",
+        ("tests/worker/test_arena_bytes.py",),
+    ),
+    Mutant(
+        "an aborted batch is delivered",
+        "pipeline/kafka/patches.py",
+        "if self._is_aborted(header):",
+        "if header.is_control:",
+        ("tests/broker/test_record_batches.py",),
+    ),
+    Mutant(
+        "a value that ends behind its record is taken",
+        "stages/rows/record_columns.py",
+        "        size, at = read_varint(content, at + max(size, ZERO), end)\n"
+        "        if at == NO_NUMBER or size < -1 or size > end - at:\n",
+        "        size, at = read_varint(content, at + max(size, ZERO), end)\n"
+        "        if at == NO_NUMBER or size < -1:\n",
+        ("tests/stages/rows/test_record_columns.py",),
+    ),
+    Mutant(
+        "a batch takes a record more than fits",
+        "stages/rows/record_copies.py",
+        "at - begin + varint_size(size) + size > room",
+        "at - begin + size > room",
+        ("tests/stages/rows/test_record_copies.py",),
     ),
     Mutant(
         "a shard that cannot read the blocks of an index is waited for",

@@ -1,6 +1,7 @@
 """`python -m tests.nasty --runs 5000`: hostile runs, one line for each that broke a promise; exit code 1 if any did.
 
 A run is told by its seed and its kinds alone: `--first 77 --runs 1` plays number 77 again.
+`--batches 100000` gives that many mutated record batches to the kernel that finds records (`batches.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
+from tests.nasty.batches import fuzz
 from tests.nasty.chaos import Found, run
 from tests.nasty.kinds import Kind
 
@@ -26,7 +28,15 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--kinds", nargs="*", type=Kind, default=sorted(Kind), choices=sorted(Kind))
     parser.add_argument("--trace", action="store_true", help="show where each broken promise was noticed")
+    parser.add_argument("--batches", type=int, default=0, help="mutated record batches, in place of runs")
     options = parser.parse_args()
+    if options.batches:
+        fuzzed = fuzz(options.batches, options.first + 1)
+        print(
+            f"{fuzzed.batches} mutated batches: {fuzzed.accepted} were taken, {fuzzed.compared} of these "
+            "compared with what kafka-python reads; none was read outside"
+        )
+        return 0
     print(f"seeds {options.first}..{options.first + options.runs - 1}, kinds: {', '.join(options.kinds)}")
     started_s = time.monotonic()
     broken: Counter[str] = Counter()
