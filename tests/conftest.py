@@ -40,6 +40,9 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+_ALL_COME_BACK = frozenset({"crash", "model", "worker"})
+
+
 @pytest.fixture(autouse=True)
 def _arenas_come_back(request: pytest.FixtureRequest) -> Iterator[None]:
     """What lay in an arena that came back is not there any more, and all of them came back when a test ends.
@@ -60,8 +63,8 @@ def _arenas_come_back(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         if any(each.alive for each in made):
             gc.collect()
-    # Services keep the error that ended them, with the variables of all functions that it passed.
-    assert request.path.parent.name == "service" or sum(each.alive for each in made) == 0
+    # Elsewhere services keep the error that ended them, with the variables of all functions that it passed.
+    assert request.path.parent.name not in _ALL_COME_BACK or sum(each.alive for each in made) == 0
 
 
 @pytest.fixture(autouse=True)

@@ -336,6 +336,7 @@ def _print_held(console: Console, settings: Settings, partitions: int) -> None:
         ("what look-ups read of segments, up to state.memory", 0, 0, held.segments),
         ("one more segment while it is copied and checked", 0, 0, held.taking_over),
         ("fetch buffers", held.worker_fetched, held.index_fetched, held.shard_fetched),
+        ("memory of polled messages, kept for the next ones", held.arenas, held.arenas, held.arenas),
         ("producer queues", 2 * held.producer, held.producer, held.producer),
         ("all", held.worker, held.index, held.shard),
     ):

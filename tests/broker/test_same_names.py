@@ -95,6 +95,7 @@ def test_a_process_whose_slot_is_taken_hears_that_its_name_is_taken_next(
     def take_and_send() -> None:
         take()
         transactor.send(out.topic, None, messages([b"never"]))
+        transactor._send_unsent()
         # It asks for a new epoch now, and for some milliseconds does not say why its calls fail.
         until(lambda: any(future.failed() for future in transactor._futures))
 
