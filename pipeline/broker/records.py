@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.errors import SieveError
 from twinsieve.stages.rows.byte_column import ByteColumn
-from twinsieve.stages.rows.record_batch import encode_batches
-from twinsieve.stages.rows.record_columns import BatchFacts, RecordColumns, scan_records
+from twinsieve.stages.rows.listed_records import headers_in, laid_out
+from twinsieve.stages.rows.record_columns import RecordColumns
 from twinsieve.stages.rows.record_copies import AddedHeaders, CopiedRecords
 
 Header = tuple[str, bytes | None]
@@ -203,23 +203,13 @@ class Records:
         >>> records.offsets, [*records.keys], [*records.values], records.timestamps_ms
         ([4, 9], [None, b'k'], [b'rain', None], [-1, -1])
         """
-        count = len(offsets)
-        if not count:
-            return cls(partition, _NO_CONTENT, _NO_COLUMNS, stamped_by_broker)
-        none: list[None] = [None] * count
-        rows = [0] * count, keys or none, values or none, headers or [()] * count
-        (batch,) = encode_batches(*rows, _ANY_BYTES)
-        content = np.frombuffer(batch.records, np.uint8)
-        found = scan_records(content, BatchFacts(0, NO_EPOCH, count, 0, 0, False), OWN_HEADERS.encode())
-        if found is None:
-            raise ValueError(f"{partition}: {count} messages with {len(content)} bytes are too many together")
-        found = found._replace(
-            offsets=np.array(offsets, np.int64),
-            times_ms=np.array(timestamps_ms or [NO_TIMESTAMP] * count, np.int64),
-        )
-        if epochs:
-            found.epochs[:] = epochs
-        return cls(partition, content, found, stamped_by_broker, [*origins])
+        none: list[None] = [None] * len(offsets)
+        rows = keys or none, values or none, headers or [()] * len(offsets)
+        content, columns = laid_out(*rows, OWN_HEADERS)
+        columns.offsets[:] = offsets
+        columns.times_ms[:] = timestamps_ms or NO_TIMESTAMP
+        columns.epochs[:] = epochs or NO_EPOCH
+        return cls(partition, content, columns, stamped_by_broker, [*origins])
 
     def __len__(self) -> int:
         return len(self.columns.offsets)
@@ -313,36 +303,8 @@ class Records:
         return cls(partition, content, whole, stamped, [*chain.from_iterable(each.origins for each in parts)])
 
 
-def headers_in(content: memoryview, count: int) -> tuple[Header, ...]:
-    """The headers of a message. content: as they stand in a record, without their number
-
-    Bytes of a name that are no UTF-8 become surrogates.
-    """
-    headers: list[Header] = []
-    at = 0
-    for _ in range(count):
-        size, at = _number_at(content, at)
-        name, at = str(content[at : at + size], "utf-8", "surrogateescape"), at + size
-        size, at = _number_at(content, at)
-        headers.append((name, None if size < 0 else bytes(content[at : at + size])))
-        at += max(0, size)
-    return tuple(headers)
-
-
-def _number_at(content: memoryview, at: int) -> tuple[int, int]:
-    """The varint at a place, and the place behind it."""
-    rest = shift = 0
-    while True:
-        byte = content[at]
-        rest |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return rest >> 1 ^ -(rest & 1), at
-
-
 _NO_CONTENT = np.empty(0, np.uint8)
 _NO_COLUMNS = RecordColumns.blank(0)
-_ANY_BYTES = 1 << 62
 
 
 @dataclass(slots=True)
@@ -374,6 +336,12 @@ class Messages:
         """The messages at these places."""
         columns = self.keys, self.values, self.headers, self.timestamps_ms
         return Messages(*([column[place] for place in places.tolist()] for column in columns))
+
+    def copied(self, now_ms: int) -> CopiedRecords:
+        """As `copy_records` takes them. now_ms: time of a message without one"""
+        content, columns = laid_out(self.keys, self.values, self.headers, OWN_HEADERS)
+        columns.times_ms[:] = [now_ms if stamp < 0 else stamp for stamp in self.timestamps_ms]
+        return CopiedRecords(content, columns, columns.times_ms, AddedHeaders.none(len(self)))
 
 
 @dataclass(frozen=True, slots=True)

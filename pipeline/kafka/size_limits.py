@@ -28,7 +28,7 @@ from twinsieve.pipeline.broker.records import (
     Messages,
     Partition,
 )
-from twinsieve.stages.rows.record_batch import encoded_name
+from twinsieve.stages.rows.listed_records import encoded_name
 
 BATCH_BYTES = 1 << 20
 """Greatest size of a producer's batches, below Kafka's default limit of a topic. A batch costs client and

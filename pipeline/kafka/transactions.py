@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
@@ -49,8 +49,7 @@ from twinsieve.pipeline.kafka.producers import MAX_BLOCK_MS, make_producer, note
 from twinsieve.pipeline.kafka.size_limits import BatchBytes
 from twinsieve.stages.rows.byte_column import as_column
 from twinsieve.stages.rows.key_partitions import NO_KEY, partitions_of
-from twinsieve.stages.rows.record_batch import EncodedBatch, encode_batches
-from twinsieve.stages.rows.record_copies import CopiedRecords, copy_records
+from twinsieve.stages.rows.record_copies import EncodedBatch, copy_records
 
 _LINGER_MS = 5
 _QUICK_S = 3.0
@@ -154,22 +153,12 @@ class KafkaTransactionalProducer(Client):
             for number in np.unique(numbers).tolist()
         ]
 
-    def _encoded(self, parts: Iterable[Messages | Copies]) -> Iterator[EncodedBatch]:
+    def _encoded(self, parts: Iterable[Messages | Copies]) -> list[EncodedBatch]:
         """The batches of one partition, in order."""
         now_ms = self._access.clock.now_ms()
         if now_ms is None:
             now_ms = int(time.time() * 1000)
-        copies: list[CopiedRecords] = []
-        for part in parts:
-            if isinstance(part, Copies):
-                copies.append(part.copied(now_ms))
-                continue
-            yield from copy_records(copies, self._batches.now)
-            copies = []
-            stamps = [now_ms if stamp < 0 else stamp for stamp in part.timestamps_ms]
-            columns = stamps, part.keys, part.values, part.headers
-            yield from encode_batches(*columns, self._batches.now)
-        yield from copy_records(copies, self._batches.now)
+        return copy_records([part.copied(now_ms) for part in parts], self._batches.now)
 
     def _send_unsent(self) -> None:
         """Queue all batches together, now that all of them are known."""

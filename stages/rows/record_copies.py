@@ -1,6 +1,8 @@
 """Writes records again as they were read, with headers behind their own, as Kafka's record batches.
 
 Key, value and headers are copied where they lie, byte for byte; no object is made for a record.
+
+source: https://kafka.apache.org/documentation/#recordbatch, "Record" and "Record Header"
 """
 
 from __future__ import annotations
@@ -13,16 +15,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import ZERO, kernel
-from twinsieve.stages.rows.record_batch import BATCH_HEADER_BYTES, HEADER_BYTES, ROW_BYTES, EncodedBatch
 from twinsieve.stages.rows.record_columns import RecordColumns
-from twinsieve.stages.rows.varints import read_only, varint_size, write_varint
+from twinsieve.stages.rows.varints import MAX_BYTES, read_only, varint_size, write_varint
 
+BATCH_HEADER_BYTES = 61
+ROW_BYTES = 6 * MAX_BYTES + 1 + 10
+"""The most bytes of a record beside its key, value and headers: six lengths, the attributes, the time."""
+HEADER_BYTES = 2 * MAX_BYTES
+"""The most bytes of a header beside its name and value."""
 NONE = -1
 """No header, no text, or no number."""
 _NUMBER_BYTES = 20
 """The most bytes of a number with a dot."""
 _ZERO_DIGIT, _DOT = np.uint8(ord("0")), np.uint8(ord("."))
 _NO_ATTRIBUTES = np.uint8(0)
+
+
+class EncodedBatch(NamedTuple):
+    """The records of one batch.
+
+    records: as they stand behind the batch's header, not compressed; rows: how many they are
+    first_ms, latest_ms: time of the first record, and the latest of all
+    """
+
+    records: bytes | memoryview
+    rows: int
+    first_ms: int
+    latest_ms: int
 
 
 class AddedHeaders(NamedTuple):

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from twinsieve.pipeline.broker.records import Copies, Partition, Records
+from tests.stages.rows.library_batches import written_by_library
+from twinsieve.pipeline.broker.records import Copies, Messages, Partition, Records
 from twinsieve.pipeline.worker.added_headers import HeaderTable
-from twinsieve.stages.rows.record_batch import encode_batches
 from twinsieve.stages.rows.record_copies import AddedHeaders, copy_records
 
 _BYTES = st.none() | st.binary(max_size=20) | st.sampled_from([b"x" * 63, b"x" * 64, b"y" * 9_000])
@@ -73,12 +73,25 @@ def test_copies_are_what_their_parts_would_be_written_as(
     listed = copies.listed()
     headers = [[*each] for each in listed.headers]
     assert [*zip(listed.keys, listed.values, headers, strict=True)] == [each[1:] for each in wanted]
-    columns: list[Any] = [[each[place] for each in wanted] for place in range(4)]
-    expected = encode_batches(*columns, batch_bytes)
+    expected = written_by_library(wanted, batch_bytes)
     half = len(chosen) // 2
     parts = [copies.only(np.arange(half)), copies.only(np.arange(half, len(chosen)))]
     made = copy_records([part.copied(_NOW_MS) for part in parts], batch_bytes)
     assert [each._replace(records=bytes(each.records)) for each in made] == expected
+
+
+@given(_ROWS, st.sampled_from([62, 100, 150, 300, 10_000, 1 << 20]))
+@example([(5, None, None, [], [])], 61)
+@example([(2**41, b"", b"", [], []), (0, b"k", b"v" * 63, [("é", None)], [])] * 2, 1 << 20)
+def test_messages_are_written_as_the_library_writes_them(rows: list[Any], batch_bytes: int) -> None:
+    messages = Messages()
+    for stamp, key, value, headers, _ in rows:
+        messages.add(key, value, headers, stamp)
+    wanted = [(_NOW_MS if row[0] < 0 else row[0], *row[1:4]) for row in rows]
+    made = copy_records([messages.copied(_NOW_MS)], batch_bytes)
+    assert [each._replace(records=bytes(each.records)) for each in made] == written_by_library(
+        wanted, batch_bytes
+    )
 
 
 def test_no_copies_are_no_batches() -> None:
