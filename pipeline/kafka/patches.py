@@ -8,6 +8,7 @@ for a bug or the library just gives no access, and with which version it was las
 from __future__ import annotations
 
 import re
+import struct
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -29,14 +30,15 @@ from kafka.structs import OffsetAndMetadata
 
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Copies, Partition, Records, UnreadableError
 from twinsieve.pipeline.kafka.deadline import UNKNOWN_S
-from twinsieve.pipeline.kafka.record_batches import BatchHeader, decode_batch, header_of, is_whole
+from twinsieve.pipeline.kafka.record_batches import BatchGroup, BatchHeader, header_of, is_whole
 from twinsieve.pipeline.kafka.unpack_batches import LZ4, unpack
 from twinsieve.pipeline.settings import ConfigError
-from twinsieve.stages.rows.record_batch import EncodedBatch
-from twinsieve.stages.rows.record_copies import AddedHeaders, copy_records
+from twinsieve.stages.rows.record_copies import AddedHeaders, EncodedBatch, copy_records
 
 _LOG_APPEND_TIME = 1
 _MAX_INT64 = (1 << 63) - 1
+_NO_MARK = (errors.KafkaError, struct.error, ValueError, TypeError, IndexError, StopIteration)
+"""What kafka-python raises of a mark at the end of a transaction that it cannot read."""
 _FIRST_PATCH = 12
 """Lowest patch release of kafka-python 3.0 that is accepted."""
 
@@ -460,7 +462,7 @@ def read_in_columns(consumer: KafkaConsumer, max_bytes: int) -> None:
     max_bytes: a batch that unpacks to more counts as one that cannot be decoded
 
     kafka-python makes an object of each record, with 4 µs; here a kernel finds the records where they lie
-    (`decode_batch`). A batch that the kernel refuses, and one of an old format, is read by kafka-python. If
+    (`BatchGroup`). A batch that the kernel refuses, and one of an old format, is read by kafka-python. If
     that fails, too, it is an error of one poll, and header names that are not UTF-8 are accepted. Otherwise
     kafka-python would keep the failed batch as its current one, and the poll after the next seek would loop
     forever; it also unpacks a batch without a size limit. Upstream issue: none found.
@@ -476,23 +478,27 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
 
     bytes_read: int
     records_read: int
+    aborted_producer_ids: set[int]
 
     def __init__(
         self, max_bytes: int, offset: int, partition: TopicPartition, records: MemoryRecords, **named: Any
     ) -> None:
         self._max_bytes = max_bytes
         self._rest: Records | None = None
+        self._most = _MAX_INT64
         self.room = max_bytes
         super().__init__(offset, partition, records, **named)
 
     @property
     def unpacked_bytes(self) -> int:
-        """Bytes of the batch that is being read, unpacked; 0 between two batches."""
+        """Bytes of the batches that are being read, unpacked; 0 between two takes that ended with a batch."""
         return 0 if self._rest is None else len(self._rest.content)
 
     def take(self, n: int | None = None) -> list[Records]:
-        """The next records, at most n, all of one batch, so that no further batch is unpacked needlessly."""
+        """The next records, at most n: those of one batch, or of several that are wanted whole, so that no
+        batch is unpacked needlessly."""
         if self._rest is None:
+            self._most = _MAX_INT64 if n is None else n
             self._rest = next(self.record_iterator, None)
             if self._rest is None:
                 return []
@@ -516,35 +522,68 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
         return False
 
     def _unpack_records(self, at: TopicPartition, batches: MemoryRecords, *more: Any) -> Iterator[Records]:
-        """The records of each batch that has some to deliver."""
-        after = None
+        """The records of the batches, those of several together."""
+        group, after = self._group(at), None
         while (packed := batches._next_slice) is not None:
             header = header_of(packed)
-            if header is None or header.is_control or not is_whole(packed, header):
-                after = yield from self._unpack_safely(at, batches, *more)
-                continue
-            after = header.last_offset + 1
-            if self._is_aborted(header):
-                self.next_fetch_offset = after
-                batches._cache_next()
-                continue
-            found = decode_batch(Partition(*at), packed, header, self._max_bytes)
-            if found is None:
-                yield from self._unpack_safely(at, batches, *more)
-                continue
+            if header is not None and not is_whole(packed, header):
+                header = None
+            if header is not None and not group.has_room(header, self._most, self.room):
+                yield from self._decoded(at, group, *more)
+                group = self._group(at)
             batches._cache_next()
-            yield from self._wanted(found)
-            del found  # it would stay until the next batch is unpacked
+            if header is not None:
+                after = header.last_offset + 1
+                if self._passes_over(packed, header):
+                    if not group.packed:
+                        self.next_fetch_offset = after
+                    continue
+                if not header.is_control and group.add(packed, header):
+                    continue
+            yield from self._decoded(at, group, *more)
+            group = self._group(at)
+            after = yield from self._unpack_safely(at, packed, *more)
+        yield from self._decoded(at, group, *more)
         if after is not None:
             # The last messages of a batch may be gone by compaction.
             self.next_fetch_offset = after
         self.drain()
 
-    def _is_aborted(self, header: BatchHeader) -> bool:
-        if self.isolation_level != IsolationLevel.READ_COMMITTED or header.producer_id < 0:
-            return False
-        self._consume_aborted_transactions_up_to(header.last_offset)
-        return bool(self._is_batch_aborted(header))
+    def _group(self, at: TopicPartition) -> BatchGroup:
+        return BatchGroup(Partition(*at), self._max_bytes)
+
+    def _decoded(self, at: TopicPartition, group: BatchGroup, *more: Any) -> Iterator[Records]:
+        """The records of these batches. If the kernel refuses one of them, it gets them one by one."""
+        found = group.decode() if group.packed else Records.none(Partition(*at))
+        if found is not None:
+            yield from self._wanted(found)
+            return
+        # None of them is of an aborted transaction. Of which ones later batches are has been noted meanwhile.
+        aborted = self.aborted_producer_ids
+        self.aborted_producer_ids = set()
+        for packed in group.packed:
+            one, header = self._group(at), header_of(packed)
+            found = one.decode() if header is not None and one.add(packed, header) else None
+            if found is not None:
+                yield from self._wanted(found)
+            else:
+                yield from self._unpack_safely(at, packed, *more)
+        self.aborted_producer_ids = aborted
+
+    def _passes_over(self, packed: memoryview, header: BatchHeader) -> bool:
+        """Whether a batch holds no message to deliver: it is part of an aborted transaction, or it is the
+        mark at the end of one, of which this takes note."""
+        if self.isolation_level == IsolationLevel.READ_COMMITTED and header.producer_id >= 0:
+            self._consume_aborted_transactions_up_to(header.last_offset)
+            if not header.is_control:
+                return bool(self._is_batch_aborted(header))
+            try:
+                is_aborted = self._contains_abort_marker(DefaultRecordBatch(packed))
+            except _NO_MARK:
+                return False
+            if is_aborted:
+                self.aborted_producer_ids.discard(header.producer_id)
+        return header.is_control
 
     def _wanted(self, found: Records) -> Iterator[Records]:
         """These records from the offset on that was asked for, unless there are none."""
@@ -553,14 +592,14 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
             yield found.slice(low, len(found))
 
     def _unpack_safely(
-        self, at: TopicPartition, batches: MemoryRecords, *more: Any
+        self, at: TopicPartition, packed: memoryview, *more: Any
     ) -> Generator[Records, None, int | None]:
-        """The records of the next batch as kafka-python reads them, up to the first one that it cannot read.
+        """The records of one batch as kafka-python reads them, up to the first one that it cannot read.
 
         returns: the offset after the batch; None if its format does not say it
         raises: UnreadableError
         """
-        one = _OneBatch(batches, self._max_bytes)
+        one = _OneBatch(packed, self._max_bytes)
         counts: tuple[int, int] = self.bytes_read, self.records_read
         rows: list[Any] = []
         failure: Exception | None = None
@@ -594,10 +633,10 @@ class _ReadError(Exception):
 
 
 class _OneBatch:
-    """The next batch of a fetch, and no other one; `last` is the batch, once it was given."""
+    """One batch in the place of those of a fetch; `last` is the batch, once it was given."""
 
-    def __init__(self, batches: MemoryRecords, max_bytes: int) -> None:
-        self._batches = batches
+    def __init__(self, packed: memoryview, max_bytes: int) -> None:
+        self._batches = MemoryRecords(packed)
         self._max_bytes = max_bytes
         self._is_given = False
         self.last: Any = None
@@ -614,6 +653,8 @@ class _OneBatch:
             raise _ReadError
         self._is_given = True
         batch = self._batches.next_batch()
+        if batch is None:
+            raise errors.CorruptRecordError("a batch that is smaller than it says")
         if type(batch) is DefaultRecordBatch:
             batch = _Batch(batch._buffer, self._max_bytes)
         elif type(batch) is LegacyRecordBatch:

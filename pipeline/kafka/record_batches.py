@@ -10,8 +10,8 @@ from crc32c import crc32c
 
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, OWN_HEADERS, Partition, Records
 from twinsieve.pipeline.kafka.unpack_batches import UnpackError, unpack
-from twinsieve.stages.rows.record_batch import BATCH_HEADER_BYTES
-from twinsieve.stages.rows.record_columns import BatchFacts, scan_records
+from twinsieve.stages.rows.record_columns import LEAST_BYTES, BatchFacts, scan_records
+from twinsieve.stages.rows.record_copies import BATCH_HEADER_BYTES
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _FORMAT = 2
@@ -46,6 +46,11 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & _CONTROL)
 
     @property
+    def is_stamped_by_broker(self) -> bool:
+        """Whether the time of all messages is that at which the broker wrote them (LogAppendTime)."""
+        return bool(self.attributes & _BY_BROKER)
+
+    @property
     def is_transactional(self) -> bool:
         """Whether the batch is part of a transaction."""
         return bool(self.attributes & _TRANSACTIONAL)
@@ -69,27 +74,56 @@ def is_whole(packed: memoryview, header: BatchHeader) -> bool:
     return bool(crc32c(packed[_CHECKED_FROM:]) == header.checksum)
 
 
-def decode_batch(
-    partition: Partition, packed: memoryview, header: BatchHeader, max_bytes: int
-) -> Records | None:
-    """The messages of a batch whose checksum is right; None if it cannot be unpacked, or if its records are
-    damaged or unusual (`scan_records`).
+class BatchGroup:
+    """Batches of one partition that are decoded together: a call for each costs as much as a hundred records.
 
-    max_bytes: the most bytes that it may unpack to
+    packed: the batches; rows: records of all; size: their bytes, unpacked
     """
-    content: memoryview | bytes = packed[BATCH_HEADER_BYTES:]
-    codec = header.attributes & _CODEC
-    if codec:
-        try:
-            content = unpack(codec, bytes(content), max_bytes)
-        except UnpackError:
+
+    def __init__(self, partition: Partition, max_bytes: int) -> None:
+        """max_bytes: the most bytes that one batch may unpack to"""
+        self._partition = partition
+        self._max_bytes = max_bytes
+        self._contents: list[memoryview | bytes] = []
+        self._facts: list[BatchFacts] = []
+        self.packed: list[memoryview] = []
+        self.rows = self.size = 0
+
+    def has_room(self, header: BatchHeader, most: int, most_bytes: int) -> bool:
+        """Whether a batch may be added. most, most_bytes: wanted of all; the first batch may be larger"""
+        if header.is_control or not self._facts:
+            return True
+        is_alike = header.is_stamped_by_broker == self._facts[0].stamped_by_broker
+        return is_alike and self.rows + header.records <= most and self.size < most_bytes
+
+    def add(self, packed: memoryview, header: BatchHeader) -> bool:
+        """Add a batch whose checksum is right; returns False if it cannot be unpacked, or if its bytes are
+        too few for its records."""
+        content: memoryview | bytes = packed[BATCH_HEADER_BYTES:]
+        codec = header.attributes & _CODEC
+        if codec:
+            try:
+                content = unpack(codec, bytes(content), self._max_bytes)
+            except UnpackError:
+                return False
+        size, records = len(content), header.records
+        if not 0 <= records * LEAST_BYTES <= size:
+            return False
+        times = header.first_ms, header.latest_ms, header.is_stamped_by_broker
+        self._facts.append(BatchFacts(size, header.base_offset, header.epoch, records, *times))
+        self._contents.append(content)
+        self.packed.append(packed)
+        self.rows += records
+        self.size += size
+        return True
+
+    def decode(self) -> Records | None:
+        """The messages of all batches, of which there is at least one; None if the records of one are damaged
+        or unusual (`scan_records`)."""
+        contents, self._contents = self._contents, []
+        whole = np.frombuffer(contents[0] if len(contents) == 1 else b"".join(contents), np.uint8)
+        columns = scan_records(whole, self._facts, OWN_HEADERS.encode())
+        if columns is None:
             return None
-    by_broker = bool(header.attributes & _BY_BROKER)
-    times = header.first_ms, header.latest_ms
-    facts = BatchFacts(header.base_offset, header.epoch, header.records, *times, by_broker)
-    whole = np.frombuffer(content, np.uint8)
-    columns = scan_records(whole, facts, OWN_HEADERS.encode())
-    if columns is None:
-        return None
-    np.maximum(columns.times_ms, NO_TIMESTAMP, out=columns.times_ms)
-    return Records(partition, whole, columns, by_broker)
+        np.maximum(columns.times_ms, NO_TIMESTAMP, out=columns.times_ms)
+        return Records(self._partition, whole, columns, self._facts[0].stamped_by_broker)

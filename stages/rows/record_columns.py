@@ -1,4 +1,4 @@
-"""The records of one record batch (format version 2) as columns: where the parts of each lie in its bytes.
+"""The records of record batches (format version 2) as columns: where the parts of each lie in their bytes.
 
 No object is made for a record. A batch with anything unusual is refused, and its reader decides about it.
 
@@ -7,6 +7,7 @@ source: https://kafka.apache.org/documentation/#recordbatch, "Record" and "Recor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -72,9 +73,11 @@ class RecordColumns(NamedTuple):
 class BatchFacts(NamedTuple):
     """What the header of a batch says.
 
+    size: bytes of its records
     first_ms: time of the first record; latest_ms: the latest time, that of all records if `stamped_by_broker`
     """
 
+    size: int
     base_offset: int
     epoch: int
     records: int
@@ -83,37 +86,65 @@ class BatchFacts(NamedTuple):
     stamped_by_broker: bool
 
 
-def scan_records(content: NDArray[np.uint8], facts: BatchFacts, prefix: bytes) -> RecordColumns | None:
-    """The records of one batch; None if it is damaged, or unusual: a number longer than it has to be, offsets
-    that do not ascend, a time outside int64, trailing bytes.
+def scan_records(
+    content: NDArray[np.uint8], batches: Sequence[BatchFacts], prefix: bytes
+) -> RecordColumns | None:
+    """The records of some batches; None if one is damaged, or unusual: a number longer than it has to be,
+    offsets that do not ascend, a time outside int64, trailing bytes.
 
-    content: uint8[], the records as they stand behind the batch's header, unpacked
+    content: uint8[], the records as they stand behind the headers of the batches, unpacked, one batch behind
+        the other
     prefix: beginning of the names that are marked
     """
-    if not 0 <= facts.records * LEAST_BYTES <= len(content) <= _MOST_BYTES:
+    if not all(0 <= each.records * LEAST_BYTES <= each.size <= _MOST_BYTES for each in batches):
         return None
-    found = RecordColumns.blank(facts.records)
-    found.epochs[:] = facts.epoch
-    stamped = YES if facts.stamped_by_broker else NO
-    bounds = facts.base_offset, facts.first_ms, facts.latest_ms
-    is_sound = _scan(read_only(content), *bounds, stamped, np.frombuffer(prefix, np.uint8), found)
+    facts = np.array(batches, np.int64)
+    records = facts[:, BatchFacts._fields.index("records")]
+    found = RecordColumns.blank(int(records.sum()))
+    found.epochs[:] = np.repeat(facts[:, BatchFacts._fields.index("epoch")], records)
+    is_sound = _scan(read_only(content), facts, np.frombuffer(prefix, np.uint8), found)
     return found if is_sound else None
 
 
 @kernel
 def _scan(
+    content: NDArray[np.uint8], batches: NDArray[np.int64], prefix: NDArray[np.uint8], found: RecordColumns
+) -> bool:
+    """Fill the columns. batches: int64[k, 7], the fields of `BatchFacts`; returns: whether all are sound"""
+    start, row = ZERO, ZERO
+    for batch in range(len(batches)):
+        size, base_offset, _, records, first_ms, latest_ms, stamped = batches[batch]
+        if size > len(content) - start:
+            return NO
+        bounds = base_offset, first_ms, latest_ms
+        if not _scan_batch(content, start, start + size, row, row + records, bounds, stamped, prefix, found):
+            return NO
+        if row > 0 and records > 0 and found.offsets[row] <= found.offsets[row - 1]:
+            return NO
+        start, row = start + size, row + records
+    return YES if start == len(content) else NO
+
+
+@kernel(callee=True)
+def _scan_batch(
     content: NDArray[np.uint8],
-    base_offset: int,
-    first_ms: int,
-    latest_ms: int,
-    stamped: bool,
+    start: int,
+    whole: int,
+    first_row: int,
+    end_row: int,
+    bounds: tuple[int, int, int],
+    stamped: int,
     prefix: NDArray[np.uint8],
     found: RecordColumns,
 ) -> bool:
-    """Fill the columns. returns: whether the batch is sound"""
-    at, whole = ZERO, ZERO + len(content)
+    """Fill the rows [first_row, end_row) from the bytes [start, whole). returns: whether they are sound
+
+    bounds: base offset, time of the first record, latest time
+    """
+    base_offset, first_ms, latest_ms = bounds
+    at = start
     before = base_offset - 1
-    for row in range(len(found.offsets)):
+    for row in range(first_row, end_row):
         length, at = read_varint(content, at, whole)
         # The attributes have one byte, and no bit of them has a meaning.
         if at == NO_NUMBER or length < 1 or length > whole - at or content[at] >= 0x80:

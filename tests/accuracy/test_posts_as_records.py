@@ -10,11 +10,11 @@ import pytest
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from tests.accuracy.data_sets import data_dir
+from tests.stages.rows.library_batches import written_by_library
 from twinsieve.pipeline.broker.records import Copies, Partition
-from twinsieve.pipeline.kafka.record_batches import decode_batch, header_of, is_whole
+from twinsieve.pipeline.kafka.record_batches import BatchGroup, header_of, is_whole
 from twinsieve.pipeline.kafka.unpack_batches import GZIP, LZ4, SNAPPY, ZSTD
 from twinsieve.pipeline.worker.added_headers import HeaderTable
-from twinsieve.stages.rows.record_batch import encode_batches
 from twinsieve.stages.rows.record_copies import copy_records
 
 _RECORDS, _BATCH = 300_000, 3_000
@@ -37,7 +37,9 @@ def test_posts_are_read_and_written_as_kafka_python_does_it() -> None:
         header = header_of(memoryview(packed))
         assert header is not None
         assert is_whole(memoryview(packed), header)
-        records = decode_batch(_AT, memoryview(packed), header, 1 << 30)
+        group = BatchGroup(_AT, 1 << 30)
+        assert group.add(memoryview(packed), header)
+        records = group.decode()
         assert records is not None
         rows = [*next(MemoryRecords(packed))]
         assert records.values == posts
@@ -49,6 +51,6 @@ def test_posts_are_read_and_written_as_kafka_python_does_it() -> None:
         copies = Copies(records, np.arange(_BATCH), table.headers())
         made = copy_records([copies.copied(0)], 1 << 20)
         again = [[*row.headers, ("origin", b"posts[1]@%d" % row.offset)] for row in rows]
-        stamps, keys = [row.timestamp for row in rows], [row.key for row in rows]
-        expected = encode_batches(stamps, keys, posts, again, 1 << 20)
+        columns = [row.timestamp for row in rows], [row.key for row in rows], posts, again
+        expected = written_by_library([*zip(*columns, strict=True)], 1 << 20)
         assert [each._replace(records=bytes(each.records)) for each in made] == expected

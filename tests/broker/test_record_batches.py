@@ -17,10 +17,10 @@ from kafka.consumer.fetcher import Fetcher, IsolationLevel
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from tests.examples import examples
-from twinsieve.pipeline.broker.records import Partition, Records, UnreadableError
+from twinsieve.pipeline.broker.records import Records, UnreadableError
 from twinsieve.pipeline.kafka import patches
 from twinsieve.pipeline.kafka.patches import read_in_columns
-from twinsieve.pipeline.kafka.record_batches import decode_batch
+from twinsieve.pipeline.kafka.record_batches import BatchGroup
 from twinsieve.pipeline.kafka.unpack_batches import GZIP, LZ4, SNAPPY, ZSTD
 from twinsieve.pipeline.settings import ConfigError
 
@@ -148,8 +148,8 @@ def _rows_of(found: list[Records]) -> list[tuple[Any, ...]]:
     batches=st.lists(_BATCH, min_size=1, max_size=5),
     skipped=st.integers(0, 6),
     aborted=st.lists(st.tuples(st.sampled_from([7, 8]), st.integers(0, 9)), max_size=2),
-    most=st.integers(1, 9),
-    room=st.integers(1, 60),
+    most=st.integers(1, 9) | st.just(1_000),
+    room=st.integers(1, 60) | st.just(1 << 20),
 )
 @settings(deadline=None, max_examples=examples(400))
 def test_a_fetch_is_read_as_kafka_python_reads_it(
@@ -178,6 +178,31 @@ def test_a_fetch_is_read_as_kafka_python_reads_it(
         for row in rows
     ]
     assert (is_refused, position) == (is_damaged, after)
+
+
+@pytest.mark.parametrize(
+    ("mark", "is_empty"), [(None, False), (b"", False), (_ABORT[:3], False), (b"", True)]
+)
+def test_a_mark_that_cannot_be_read_holds_the_partition_behind_what_came_before(
+    mark: bytes | None, is_empty: bool
+) -> None:
+    before = packed(Batch([(1, b"k", b"v", [])], 0, 0, 0, 7, None, None), 0)
+    builder = MemoryRecordsBuilder(2, 0, 1 << 20)
+    builder.set_producer_state(7, 0, 0, True)
+    builder.append(1, mark, b"", [])
+    builder.close()
+    ends = bytearray(builder.buffer())
+    struct.pack_into(">q", ends, 0, 1)
+    ends[22] |= _TRANSACTIONAL | _CONTROL
+    if is_empty:
+        ends[57:] = bytes(4)
+        struct.pack_into(">i", ends, 8, len(ends) - 12)
+    content = bytes(before + sealed(ends))
+    rows, is_damaged, _ = theirs(content, 0, [])
+    found, is_refused, _ = ours(content, 0, [], 9, 1 << 20)
+    assert [row.value for row in rows] == [value for each in found for value in each.values] == [b"v"]
+    assert is_refused
+    assert is_damaged
 
 
 @pytest.mark.parametrize(("delta", "time_ms"), [(1, (1 << 63) - 1), (-1, -1)])
@@ -231,11 +256,12 @@ def test_a_client_that_reads_batches_in_another_way_is_an_error_of_the_start(
 ) -> None:
     patches.check_batches()
 
-    def other(partition: Partition, *more: Any) -> Records | None:
-        found = decode_batch(partition, *more)
-        return None if found is None else found.slice(1, 2)
+    class Other(BatchGroup):
+        def decode(self) -> Records | None:
+            found = super().decode()
+            return None if found is None else found.slice(1, 2)
 
-    monkeypatch.setattr(patches, "decode_batch", other)
+    monkeypatch.setattr(patches, "BatchGroup", Other)
     with pytest.raises(ConfigError, match="does not read a record batch as it was written"):
         patches.check_batches()
     monkeypatch.setattr(patches, "MemoryRecordsBuilder", lambda *_: object())

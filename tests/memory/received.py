@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from twinsieve.pipeline.broker.records import Copies, Messages, Partition, Records
-from twinsieve.stages.rows.record_batch import EncodedBatch
 from twinsieve.stages.rows.record_columns import BatchFacts, scan_records
-from twinsieve.stages.rows.record_copies import copy_records
+from twinsieve.stages.rows.record_copies import EncodedBatch, copy_records
 
 _BATCH_BYTES = 1 << 12
 """So small that most calls make several batches."""
@@ -32,8 +31,8 @@ def received(messages: Messages | Copies, now_ms: int) -> Messages:
 def read_batch(batch: EncodedBatch) -> Records:
     """The records of a batch, from offset 0 on."""
     content = np.frombuffer(batch.records, np.uint8)
-    facts = BatchFacts(0, 0, batch.rows, batch.first_ms, batch.latest_ms, False)
-    columns = scan_records(content, facts, b"twinsieve-")
+    facts = BatchFacts(len(content), 0, 0, batch.rows, batch.first_ms, batch.latest_ms, False)
+    columns = scan_records(content, [facts], b"twinsieve-")
     assert columns is not None
     return Records(Partition("", 0), content, columns)
 

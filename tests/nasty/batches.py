@@ -43,8 +43,9 @@ def fuzz(count: int, seed: int = 1) -> Fuzzed:
         records = int.from_bytes(batch[57:61], "big", signed=True)
         content = room.placed(bytes(batch[_HEADER_BYTES:]), at_end=bool(number & 1))
         first_ms = int.from_bytes(batch[27:35], "big", signed=True)
-        facts = BatchFacts(int.from_bytes(batch[:8], "big", signed=True), 0, records, first_ms, 0, False)
-        found = scan_records(content, facts, b"twinsieve-")
+        base_offset = int.from_bytes(batch[:8], "big", signed=True)
+        facts = BatchFacts(len(content), base_offset, 0, records, first_ms, 0, False)
+        found = scan_records(content, [facts], b"twinsieve-")
         if found is None:
             continue
         accepted += 1

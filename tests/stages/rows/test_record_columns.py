@@ -14,7 +14,7 @@ from kafka.errors import CorruptRecordError
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from twinsieve.pipeline.broker.records import headers_in
+from twinsieve.stages.rows.listed_records import headers_in
 from twinsieve.stages.rows.record_columns import BatchFacts, RecordColumns, scan_records
 
 _BYTES = st.none() | st.binary(max_size=20) | st.sampled_from([b"x" * 63, b"x" * 64, b"y" * 9_000])
@@ -40,8 +40,8 @@ def scanned(batch: bytearray) -> RecordColumns | None:
     """What the kernel finds in an uncompressed batch."""
     base, _, epoch, _, _, attributes, _, first_ms, latest_ms, _, _, _, count = _HEADER.unpack_from(batch)
     content = np.frombuffer(bytes(batch[_HEADER.size :]), np.uint8)
-    facts = BatchFacts(base, epoch, count, first_ms, latest_ms, bool(attributes & 8))
-    return scan_records(content, facts, b"twinsieve-")
+    facts = BatchFacts(len(content), base, epoch, count, first_ms, latest_ms, bool(attributes & 8))
+    return scan_records(content, [facts], b"twinsieve-")
 
 
 def by_kernel(batch: bytearray) -> list[tuple[Any, ...]] | None:
@@ -121,23 +121,57 @@ def test_a_changed_batch_is_refused_or_read_as_the_library_reads_it(rows: list[A
     ],
 )
 def test_what_is_damaged_or_unusual_is_refused(content: bytes) -> None:
-    facts = BatchFacts(0, 0, 1, 0, 0, False)
-    assert scan_records(np.frombuffer(content, np.uint8), facts, b"twinsieve-") is None
+    facts = BatchFacts(len(content), 0, 0, 1, 0, 0, False)
+    assert scan_records(np.frombuffer(content, np.uint8), [facts], b"twinsieve-") is None
 
 
 @pytest.mark.parametrize(
     "facts",
     [
-        BatchFacts(0, 0, 1 << 31, 0, 0, False),
-        BatchFacts(0, 0, -1, 0, 0, False),
-        BatchFacts(0, 0, 2, 0, 0, False),
-        BatchFacts(0, 0, 0, 0, 0, False),
-        BatchFacts((1 << 63) - 1, 0, 1, 0, 0, False),
-        BatchFacts(0, 0, 1, -(1 << 63), 0, False),
+        BatchFacts(7, 0, 0, 1 << 31, 0, 0, False),
+        BatchFacts(7, 0, 0, -1, 0, 0, False),
+        BatchFacts(7, 0, 0, 2, 0, 0, False),
+        BatchFacts(7, 0, 0, 0, 0, 0, False),
+        BatchFacts(7, (1 << 63) - 1, 0, 1, 0, 0, False),
+        BatchFacts(7, 0, 0, 1, -(1 << 63), 0, False),
     ],
 )
 def test_a_header_that_does_not_fit_its_records_is_refused(facts: BatchFacts) -> None:
     """The record has a time before the first one, and an offset behind the first one."""
     content = np.frombuffer(b"\x0c\x00\x01\x02\x01\x01\x00", np.uint8)
-    assert scan_records(content, BatchFacts(0, 0, 1, 0, 0, False), b"twinsieve-") is not None
-    assert scan_records(content, facts, b"twinsieve-") is None
+    assert scan_records(content, [BatchFacts(7, 0, 0, 1, 0, 0, False)], b"twinsieve-") is not None
+    assert scan_records(content, [facts], b"twinsieve-") is None
+
+
+@given(st.lists(st.tuples(_ROWS.filter(bool), st.booleans()), min_size=1, max_size=4))
+def test_batches_together_are_found_as_each_alone(batches: list[tuple[list[Any], bool]]) -> None:
+    contents, facts, alone, base, start = [], [], [], 7, 0
+    for rows, stamped in batches:
+        batch = packed(rows, base)
+        batch[22] |= 8 * stamped
+        _, _, epoch, _, _, _, _, first_ms, latest_ms, _, _, _, count = _HEADER.unpack_from(batch)
+        content = bytes(batch[_HEADER.size :])
+        facts.append(BatchFacts(len(content), base, epoch, count, first_ms, latest_ms, stamped))
+        found = scanned(batch)
+        assert found is not None
+        alone.append(found.moved(start))
+        contents.append(content)
+        base, start = base + len(rows) + 3, start + len(content)
+    together = scan_records(np.frombuffer(b"".join(contents), np.uint8), facts, b"twinsieve-")
+    assert together is not None
+    for column, parts in zip(together, zip(*alone, strict=True), strict=True):
+        assert column.tolist() == np.concatenate(parts).tolist()
+
+
+@pytest.mark.parametrize("base", [-1, 0])
+def test_batches_whose_offsets_do_not_ascend_are_refused(base: int) -> None:
+    content = b"\x0c\x00\x01\x02\x01\x01\x00" * 2
+    facts = [BatchFacts(7, 0, 0, 1, 0, 0, False), BatchFacts(7, base, 0, 1, 0, 0, False)]
+    assert scan_records(np.frombuffer(content, np.uint8), facts, b"twinsieve-") is None
+
+
+@pytest.mark.parametrize("sizes", [(6, 8), (8, 6), (7, 6), (7, 8)])
+def test_a_record_that_crosses_the_end_of_its_batch_is_refused(sizes: tuple[int, int]) -> None:
+    content = b"\x0c\x00\x01\x02\x01\x01\x00" * 2
+    facts = [BatchFacts(size, 9 * row, 0, 1, 0, 0, False) for row, size in enumerate(sizes)]
+    assert scan_records(np.frombuffer(content, np.uint8), facts, b"twinsieve-") is None
