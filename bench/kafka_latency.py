@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
@@ -20,6 +20,12 @@ _SECONDS = 30.0
 _SKIP_S = 10.0
 _SNAPSHOT_EVERY = "5m"
 """The default of the program."""
+PROCESSES = {
+    "one": {"a": "both"},
+    "both": {"a": "both", "b": "both"},
+    "apart": {"index": "index", "a": "worker", "b": "worker"},
+}
+"""Roles by member."""
 
 
 def main() -> None:
@@ -31,8 +37,8 @@ def main() -> None:
     parser.add_argument(
         "--processes",
         default="both",
-        choices=["both", "apart"],
-        help="two processes with both roles, or the index and two workers",
+        choices=PROCESSES,
+        help="one process or two with both roles, or the index and two workers",
     )
     options = parser.parse_args()
     print(machine_line())
@@ -52,11 +58,13 @@ def latency(
     snapshot_every: str = _SNAPSHOT_EVERY,
     processes: str = "both",
     program: Sequence[str] = (),
+    shown: Callable[[Load, Watcher], None] | None = None,
 ) -> Findings:
     """One run; times are in its findings.
 
-    rate: messages a second; skip_s: seconds that do not count; processes: `both` or `apart`
+    rate: messages a second; skip_s: seconds that do not count; processes: a key of `PROCESSES`
     program: command line of a twinsieve that is not this one
+    shown: gets the messages that count and what came out, once all processes have ended
     """
     with Cluster().start() as cluster:
         app = "late"
@@ -64,12 +72,11 @@ def latency(
         deployment.create_topics()
         warm = Load(cluster.bootstrap, f"{app}.in", int(skip_s * rate), rate, seed=2)
         load = Load(cluster.bootstrap, f"{app}.in", int(seconds * rate), rate, seed=3)
+        warm.make()
+        load.make()
         watcher = Watcher(cluster.bootstrap, deployment.outputs)
-        roles = {"a": "both", "b": "both"}
-        if processes == "apart":
-            roles = {"index": "index", "a": "worker", "b": "worker"}
         try:
-            for member, role in roles.items():
+            for member, role in PROCESSES[processes].items():
                 deployment.start(member, role, program=program)
             in_thread(watcher.run)
             in_thread(warm.run).join()
@@ -85,6 +92,8 @@ def latency(
         finally:
             watcher.stop.set()
             deployment.close()
+            if shown is not None:
+                shown(load, watcher)
 
 
 if __name__ == "__main__":
