@@ -26,7 +26,7 @@ from kafka.producer.producer_batch import ProducerBatch
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.legacy_records import LegacyRecordBatch
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
-from kafka.structs import OffsetAndMetadata
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Copies, Partition, Records, UnreadableError
 from twinsieve.pipeline.kafka.deadline import UNKNOWN_S
@@ -316,6 +316,29 @@ def ask_for_stable_offsets(client: KafkaAdminClient, *, stable: bool) -> None:
             yield group, request
 
     client._list_group_offsets_requests = requests
+
+
+def send_offsets(
+    producer: KafkaProducer,
+    offsets: Mapping[TopicPartition, OffsetAndMetadata],
+    metadata: ConsumerGroupMetadata,
+    coordinators: dict[str, int | None],
+) -> None:
+    """Send offsets with the open transaction, to the coordinator of their group.
+
+    kafka-python keeps one coordinator for all groups. Without this patch offsets of a second group go to the
+    coordinator of the first one. Unless one broker has both, it refuses them, and kafka-python looks for the
+    right one after a pause: for both groups, in each transaction. Upstream issue: none found.
+
+    coordinators: brokers by group, as far as earlier calls have found them; filled here
+
+    Bug; last needed with 3.0.12.
+    raises: what `send_offsets_to_transaction` raises
+    """
+    manager = producer._transaction_manager
+    manager._consumer_group_coordinator = coordinators.get(metadata.group_id)
+    producer.send_offsets_to_transaction(offsets, metadata)
+    coordinators[metadata.group_id] = manager._consumer_group_coordinator
 
 
 def cut_off(producer: KafkaProducer) -> None:

@@ -44,6 +44,7 @@ from twinsieve.pipeline.kafka.patches import (
     first_error,
     partitions_to_choose,
     require_partition,
+    send_offsets,
 )
 from twinsieve.pipeline.kafka.producers import MAX_BLOCK_MS, make_producer, note_time, shut
 from twinsieve.pipeline.kafka.size_limits import BatchBytes
@@ -104,6 +105,7 @@ class KafkaTransactionalProducer(Client):
         self._open = False
         self._dead = False
         self._membership: KafkaMembership | None = None
+        self._coordinators: dict[str, int | None] = {}
         self._thread = CallThread()
         self._random = np.random.default_rng()
         self._unsent: dict[TopicPartition, list[Messages | Copies]] = {}
@@ -189,7 +191,7 @@ class KafkaTransactionalProducer(Client):
         targets = {
             TopicPartition(*part): offset_and_metadata(committed) for part, committed in offsets.items()
         }
-        send = partial(self._producer.send_offsets_to_transaction, targets, metadata)
+        send = partial(send_offsets, self._producer, targets, metadata, self._coordinators)
         self._call("offsets", send, self._life_s)
 
     def commit(self) -> None:

@@ -16,10 +16,10 @@ from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.coordinator.base import BaseCoordinator
 from kafka.future import Future
 from kafka.producer.future import FutureProduceResult, FutureRecordMetadata
-from kafka.producer.transaction_manager import TransactionManager, TransactionState
+from kafka.producer.transaction_manager import TransactionManager, TransactionState, TxnOffsetCommitHandler
 from kafka.protocol.consumer import HeartbeatResponse
 from kafka.protocol.metadata import CoordinatorType, MetadataResponse
-from kafka.structs import MemberState
+from kafka.structs import ConsumerGroupMetadata, MemberState
 
 from tests.broker.stranger import add_partitions, limit_topics
 from tests.broker.worlds import assigned, fresh, make_topic, until
@@ -248,3 +248,26 @@ def test_the_time_of_an_acknowledgement_does_not_say_whose_it_is() -> None:
     producers, brokers = acknowledged(7, -1), acknowledged(5, 7)
     assert producers.value == brokers.value
     assert (patches.append_time(producers), patches.append_time(brokers)) == (None, 7)
+
+
+def test_offsets_of_a_second_group_go_to_the_coordinator_of_the_first_one() -> None:
+    manager = TransactionManager("tx", 10_000, 100, (4, 0), SimpleNamespace())
+    manager._consumer_group_coordinator = 7
+    other = TxnOffsetCommitHandler(manager, ConsumerGroupMetadata("other"), {}, None)
+    assert manager.coordinator(other.coordinator_type) == 7
+
+    brokers, asked = {"workers": 7, "record": 3}, []
+
+    class Producer:
+        """Sends offsets as the library does: it looks for the coordinator that it does not know."""
+
+        _transaction_manager = manager
+
+        def send_offsets_to_transaction(self, _: object, metadata: ConsumerGroupMetadata) -> None:
+            asked.append(manager.coordinator(CoordinatorType.GROUP))
+            manager._consumer_group_coordinator = brokers[metadata.group_id]
+
+    known: dict[str, int | None] = {}
+    for group in ["workers", "record"] * 2:
+        patches.send_offsets(Producer(), {}, ConsumerGroupMetadata(group), known)  # type: ignore[arg-type]
+    assert asked == [None, None, 7, 3]
