@@ -10,7 +10,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -118,13 +118,7 @@ def stations(load: Load, watcher: Watcher, events: Iterable[list[Any]]) -> dict[
 
 def _by_offset(ranges: Iterable[tuple[int, int, int, Any]]) -> dict[Place, Any]:
     """What each range of offsets says, by message; the last range wins."""
-    return dict(_places(ranges))
-
-
-def _places(ranges: Iterable[tuple[int, int, int, Any]]) -> Iterator[tuple[Place, Any]]:
-    for number, first, end, told in ranges:
-        for offset in range(first, end):
-            yield (number, offset), told
+    return {(number, offset): told for number, first, end, told in ranges for offset in range(first, end)}
 
 
 if __name__ == "__main__":

@@ -338,7 +338,7 @@ class Messages:
         return Messages(*([column[place] for place in places.tolist()] for column in columns))
 
     def copied(self, now_ms: int) -> CopiedRecords:
-        """As `copy_records` takes them. now_ms: time of a message without one"""
+        """The messages in the form that `copy_records` writes. A message without a time gets `now_ms`."""
         content, columns = laid_out(self.keys, self.values, self.headers, OWN_HEADERS)
         columns.times_ms[:] = [now_ms if stamp < 0 else stamp for stamp in self.timestamps_ms]
         return CopiedRecords(content, columns, columns.times_ms, AddedHeaders.none(len(self)))
@@ -368,7 +368,7 @@ class Copies:
         return Copies(self.records, self.rows[places], self.added.only(places))
 
     def copied(self, now_ms: int) -> CopiedRecords:
-        """As `copy_records` takes them. now_ms: time of a message without one"""
+        """The messages in the form that `copy_records` writes. A message without a time gets `now_ms`."""
         columns = self.records.columns.part(self.rows)
         times_ms = np.where(columns.times_ms < 0, now_ms, columns.times_ms)
         return CopiedRecords(self.records.content, columns, times_ms, self.added)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from tests.stages.rows.library_batches import written_by_library
 from twinsieve.pipeline.broker.records import Copies, Messages, Partition, Records
@@ -92,6 +93,23 @@ def test_messages_are_written_as_the_library_writes_them(rows: list[Any], batch_
     assert [each._replace(records=bytes(each.records)) for each in made] == written_by_library(
         wanted, batch_bytes
     )
+
+
+def test_more_records_than_a_byte_counts_are_read_back_as_they_were() -> None:
+    count, messages = 300, Messages()
+    for row in range(count):
+        messages.add(None, b"%d" % row, [("n", b"")], _NOW_MS - row)
+    (batch,) = copy_records([messages.copied(0)], 1 << 20)
+    builder = MemoryRecordsBuilder(2, 0, 1 << 20)
+    inner = builder._builder
+    inner._buffer += batch.records
+    inner._num_records, inner._last_offset = batch.rows, batch.rows - 1
+    inner._first_timestamp, inner._max_timestamp = batch.first_ms, batch.latest_ms
+    builder.close()
+    records = [record for each in MemoryRecords(builder.buffer()) for record in each]
+    assert [(record.offset, record.timestamp, record.value) for record in records] == [
+        (row, _NOW_MS - row, b"%d" % row) for row in range(count)
+    ]
 
 
 def test_no_copies_are_no_batches() -> None:
