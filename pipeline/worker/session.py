@@ -133,8 +133,8 @@ class Session:
     def start(self) -> tuple[int, int]:
         """The offset at which reading begins, and the leader epoch of the message before it.
 
-        If that epoch is known, reading begins right after the last emitted message. This skips and repeats
-        nothing, because no readable message lies between that and the committed offset.
+        If that epoch is known, reading begins right after the last emitted message. No message that lies
+        between that and the committed offset is judged, see `count_skipped`.
         """
         mark = self.mark
         return (self.covered, NO_EPOCH) if mark.epoch == NO_EPOCH else (mark.read, mark.epoch)
@@ -238,6 +238,14 @@ class Session:
     def skip(self, first: int, end: int) -> None:
         """Note that the messages at the offsets [first, end) cannot be read, and are not sent."""
         self.skipped.append(range(first, end))
+
+    def count_skipped(self, records: Records) -> int:
+        """Number of these records, from the first on, that lie between the last emitted message and the
+        committed offset. None of them could be read when that offset was committed: their batch was skipped,
+        and can be read again since, for example from another replica."""
+        if not len(records) or self.mark.epoch == NO_EPOCH or records.offset(0) < self.mark.read:
+            return 0
+        return int(np.searchsorted(records.columns.offsets, self.mark.end))
 
     def take_skipped(self, committed: int) -> int:
         """Number of skipped offsets below the committed one, each counted once."""

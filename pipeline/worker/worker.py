@@ -420,7 +420,7 @@ class Worker:
             self._ends.query_again(records.partition)
             if session.doubts(records, self._clock.monotonic_s()):
                 self._compare_s = 0.0
-            records = self._known(self._few(session, records))
+            records = self._known(self._few(session, self._without_skipped(session, records)))
             if not len(records):
                 continue
             self.read += len(records)
@@ -428,6 +428,17 @@ class Worker:
             asked.append(Asked(session, records, min(max_rows, self._patience.rows), max_bytes))
         self._asks.ask(asked)
         self._consumer.pause([each.session.partition for each in asked if self._is_full(each.session)])
+
+    def _without_skipped(self, session: Session, records: Records) -> Records:
+        """These records without those of a batch that was skipped, and which can be read again."""
+        count = session.count_skipped(records)
+        if count:
+            first, last = records.offset(0), records.offset(count - 1)
+            self.notices.append(
+                f"{records.partition}: offsets {first} to {last} can be read again; they were skipped before "
+                "(input.on_unreadable_batch: skip) and stay so"
+            )
+        return records.slice(count, len(records))
 
     def _few(self, session: Session, records: Records) -> Records:
         """Of these records as many as the session may send, so that no more messages are judged while one

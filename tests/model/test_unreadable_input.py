@@ -248,3 +248,27 @@ def test_what_was_judged_and_then_skipped_stays_lost_and_leads_nobody() -> None:
     world.produce("in", 0, [b"y"])
     check_settled(world, in_order=False)
     assert came_out(world) == [b"first", b"x", b"z", b"y"]
+
+
+@pytest.mark.parametrize("behind", [0, 3])
+def test_a_skipped_batch_that_can_be_read_again_stays_skipped(behind: int) -> None:
+    """As from another replica of the partition. behind: messages after the batch, not yet emitted"""
+    world = World(2)
+    world.cluster.faults.unreadable[BAD] = [_BATCH]
+    write(world, 0, 15)
+    config = replace(WORKER, on_unreadable="skip")
+    process = world.start("a", worker_config=config)
+    world.settle()
+    world.kill_all()
+    world.cluster.faults.unreadable.clear()
+    write(world, 15, 15 + behind)
+    again = world.start("b", worker_config=config)
+    world.settle()
+    write(world, 20, 30)
+    world.settle()
+    assert out(world)[1] == [row for row in range(25 + behind) if row not in _BATCH]
+    assert world.stops == []
+    said = [line for line in again.notices if "can be read again" in line]
+    assert said[0].startswith("in[1]: offsets 10 to ")
+    assert process.worker is not None
+    assert process.worker.skipped == len(_BATCH)
