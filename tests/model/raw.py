@@ -15,7 +15,7 @@ check with a console consumer, who reads committed, and the operator's diary (`t
    for ever (`missing_texts`).
 
 Excused, and counted by cause: a duplicate of a message that was lost before it came out, if it was written before the
-next calm; a message that came out again after retention took the record of its verdict.
+next calm, also where the leader was judged again and then dropped for a message that was lost; a message that came out again after retention took the record of its verdict.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def check_dropped(raw: Raw, same: Same = str) -> Counter[str]:
 
 def _excuse(raw: Raw, message: Message, leaders: list[Message]) -> Cause:
     """Why nothing with this text came out. raises: AssertionError where nothing excuses that"""
-    for leader in leaders:
+    for leader in _in_turn(raw, leaders):
         for loss in raw.losses(leader):
             calm_s = None if loss.at_s is None else raw.world.history.first_calm_after(loss.at_s)
             if calm_s is None or message.entry.timestamp_ms <= raw.world.wall_ms(calm_s):
@@ -232,6 +232,17 @@ def _excuse(raw: Raw, message: Message, leaders: list[Message]) -> Cause:
         f"{message.at} was dropped for {leaders[0].at}, and nothing with its text ever came out "
         f"(what took the leader: {[str(loss.cause) for loss in raw.losses(leaders[0])]})"
     )
+
+
+def _in_turn(raw: Raw, leaders: list[Message]) -> list[Message]:
+    """These leaders; and the leaders of those that came out as duplicates themselves, as only a message does that was
+    judged again because retention took the record of its verdict."""
+    found = list(leaders)
+    if raw.world.taken:
+        for leader in found:  # grows
+            dropped = (fate for fate in raw.fates[leader.place] if fate.topic == DUPLICATES)
+            found += [each for fate in dropped for each in raw.named_leaders(fate) if each not in found]
+    return found
 
 
 def check_dead(raw: Raw) -> None:
