@@ -13,11 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.stages.rows.test_record_columns import packed, require_the_same
-from twinsieve.stages.rows.record_columns import BatchFacts, scan_records
+from tests.stages.rows.test_record_columns import contents, facts_of, packed, require_the_same
+from twinsieve.stages.rows.record_columns import scan_records
 
 _COMPARED = 100
 """One of so many batches is compared with what kafka-python reads."""
+_TOGETHER = 5
+"""The most batches of one call."""
 _PAGES = 4
 _HEADER_BYTES = 61
 _NUMBERS = (0, 1, 0x7E, 0x7F, 0x80, 0xFE, 0xFF)
@@ -32,20 +34,22 @@ class Fuzzed(NamedTuple):
 
 
 def fuzz(count: int, seed: int = 1) -> Fuzzed:
-    """Give mutated batches to the kernel. raises: AssertionError if a row differs; a read outside ends the process"""
+    """Give mutated batches to the kernel, some alone and some together. raises: AssertionError if a row differs; a read
+    outside ends the process
+
+    count: calls of the kernel
+    """
     dice, room = Random(seed), _Room()
     accepted = compared = 0
     for number in range(count):
         if number % _COMPARED == 0:
-            base = _batch(dice)
-        batch = bytearray(base)
-        _mutate(batch, dice)
-        records = int.from_bytes(batch[57:61], "big", signed=True)
-        content = room.placed(bytes(batch[_HEADER_BYTES:]), at_end=bool(number & 1))
-        first_ms = int.from_bytes(batch[27:35], "big", signed=True)
-        base_offset = int.from_bytes(batch[:8], "big", signed=True)
-        facts = BatchFacts(len(content), base_offset, 0, records, first_ms, 0, False)
-        found = scan_records(content, [facts], b"twinsieve-")
+            base = [_batch(dice, place) for place in range(dice.choice([1, 1, 2, _TOGETHER]))]
+        batches = [*map(bytearray, base)]
+        # Often only one of several, so that the others are sound.
+        for batch in batches if number & 2 else [dice.choice(batches)]:
+            _mutate(batch, dice)
+        content = room.placed(contents(batches), at_end=bool(number & 1))
+        found = scan_records(content, [*map(facts_of, batches)], b"twinsieve-")
         if found is None:
             continue
         accepted += 1
@@ -54,12 +58,12 @@ def fuzz(count: int, seed: int = 1) -> Fuzzed:
         assert (ends <= len(content)).all()
         if accepted % _COMPARED == 1:
             compared += 1
-            require_the_same(batch)
+            require_the_same(*batches)
     return Fuzzed(count, accepted, compared)
 
 
-def _batch(dice: Random) -> bytearray:
-    """A small batch."""
+def _batch(dice: Random, place: int) -> bytearray:
+    """A small batch. place: of those that are given together, whose offsets ascend"""
     rows = []
     for _ in range(dice.randrange(1, 5)):
         headers = [
@@ -67,7 +71,7 @@ def _batch(dice: Random) -> bytearray:
         ]
         key, value = (dice.choice([None, b"", dice.randbytes(dice.randrange(70))]) for _ in range(2))
         rows.append((dice.randrange(1 << 41), key, value, headers))
-    return packed(rows, dice.randrange(1 << 40))
+    return packed(rows, dice.randrange(1 << 40) + (place << 40))
 
 
 def _mutate(batch: bytearray, dice: Random) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,20 +37,25 @@ def packed(rows: list[Any], base: int = 0) -> bytearray:
     return batch
 
 
-def scanned(batch: bytearray) -> RecordColumns | None:
-    """What the kernel finds in an uncompressed batch."""
+def facts_of(batch: bytearray) -> BatchFacts:
+    """What the header of an uncompressed batch says."""
     base, _, epoch, _, _, attributes, _, first_ms, latest_ms, _, _, _, count = _HEADER.unpack_from(batch)
-    content = np.frombuffer(bytes(batch[_HEADER.size :]), np.uint8)
-    facts = BatchFacts(len(content), base, epoch, count, first_ms, latest_ms, bool(attributes & 8))
-    return scan_records(content, [facts], b"twinsieve-")
+    return BatchFacts(
+        len(batch) - _HEADER.size, base, epoch, count, first_ms, latest_ms, bool(attributes & 8)
+    )
 
 
-def by_kernel(batch: bytearray) -> list[tuple[Any, ...]] | None:
-    """The rows that the kernel finds; None if it refuses the batch."""
-    found = scanned(batch)
+def contents(batches: Sequence[bytearray]) -> bytes:
+    """The records of uncompressed batches, one behind the other."""
+    return b"".join(batch[_HEADER.size :] for batch in batches)
+
+
+def by_kernel(*batches: bytearray) -> list[tuple[Any, ...]] | None:
+    """The rows that the kernel finds in uncompressed batches; None if it refuses them."""
+    raw = contents(batches)
+    found = scan_records(np.frombuffer(raw, np.uint8), [*map(facts_of, batches)], b"twinsieve-")
     if found is None:
         return None
-    raw = bytes(batch[_HEADER.size :])
     rows = []
     for row in range(len(found.offsets)):
         each = RecordColumns(*(column[row] for column in found))
@@ -65,23 +71,25 @@ def by_kernel(batch: bytearray) -> list[tuple[Any, ...]] | None:
     return rows
 
 
-def by_the_library(batch: bytearray) -> list[tuple[Any, ...]] | None:
+def by_the_library(*batches: bytearray) -> list[tuple[Any, ...]] | None:
     """The rows that kafka-python reads; None if it reports damage."""
     try:
         return [
-            (row.offset, row.timestamp, row.key, row.value, row.headers) for row in DefaultRecordBatch(batch)
+            (row.offset, row.timestamp, row.key, row.value, row.headers)
+            for batch in batches
+            for row in DefaultRecordBatch(batch)
         ]
     except CorruptRecordError:
         return None
 
 
-def require_the_same(batch: bytearray) -> None:
-    """Check that kafka-python reads what the kernel finds, if it takes the batch."""
-    found = by_kernel(batch)
+def require_the_same(*batches: bytearray) -> None:
+    """Check that kafka-python reads what the kernel finds, if it takes the batches."""
+    found = by_kernel(*batches)
     # Names of headers that are no UTF-8 are an error of kafka-python, and are taken here.
     names = [name for row in found or () for name, _ in row[4]]
     if found is not None and not re.search("[\udc80-\udcff]", "".join(names)):
-        assert found == by_the_library(batch), batch.hex()
+        assert found == by_the_library(*batches), [batch.hex() for batch in batches]
 
 
 @given(_ROWS, st.integers(0, 2**40), st.booleans())
@@ -152,7 +160,7 @@ def test_batches_together_are_found_as_each_alone(batches: list[tuple[list[Any],
         _, _, epoch, _, _, _, _, first_ms, latest_ms, _, _, _, count = _HEADER.unpack_from(batch)
         content = bytes(batch[_HEADER.size :])
         facts.append(BatchFacts(len(content), base, epoch, count, first_ms, latest_ms, stamped))
-        found = scanned(batch)
+        found = scan_records(np.frombuffer(content, np.uint8), facts[-1:], b"twinsieve-")
         assert found is not None
         alone.append(found.moved(start))
         contents.append(content)
