@@ -5,6 +5,7 @@ from __future__ import annotations
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
+from http.client import HTTPException
 
 import pytest
 from prometheus_client.metrics_core import Metric
@@ -50,14 +51,14 @@ class Pages:
         self._port = port
 
     def page(self, path: str) -> tuple[int, str]:
-        """Status and text; 0 where nobody listens."""
+        """Status and text; 0 where nobody listens, or where the process ends within its answer."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=10) as answer:
                 return int(answer.status), answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
-        except OSError:
+        except (OSError, HTTPException):
             return 0, ""
 
     def status(self, path: str) -> int:
