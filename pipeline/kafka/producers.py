@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from kafka import KafkaProducer, TopicPartition, errors
 
 from twinsieve.pipeline.broker.clocks import BrokerClock
-from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
+from twinsieve.pipeline.broker.records import AbortableError, Copies, Messages, Partition
 from twinsieve.pipeline.kafka.access import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.errors import reason, too_large, translated
 from twinsieve.pipeline.kafka.options import connected
-from twinsieve.pipeline.kafka.patches import append_time, cut_off, know_partition, never_split
+from twinsieve.pipeline.kafka.patches import (
+    append_batches,
+    append_time,
+    cut_off,
+    never_split,
+    require_partition,
+)
 from twinsieve.pipeline.kafka.size_limits import BatchBytes
 from twinsieve.pipeline.settings.client_buffers import QUEUE_BYTES
+from twinsieve.stages.rows.record_copies import EncodedBatch, copy_records
 
 MAX_BLOCK_MS = 5_000
 _CLOSE_S = 2.0
@@ -59,6 +66,15 @@ def shut(producer: KafkaProducer) -> None:
         cut_off(producer)
 
 
+def encoded(parts: Iterable[Messages | Copies], clock: BrokerClock, batch_bytes: int) -> list[EncodedBatch]:
+    """Record batches of at most `batch_bytes` with these messages, in order; a message without a time gets
+    the broker's, as far as it is known."""
+    now_ms = clock.now_ms()
+    if now_ms is None:
+        now_ms = int(time.time() * 1000)
+    return copy_records([part.copied(now_ms) for part in parts], batch_bytes)
+
+
 def note_time(clock: BrokerClock, future: Any, sent_s: float) -> None:
     """Pass the broker's time in an acknowledgement to the clock, if the topic has LogAppendTime.
 
@@ -90,12 +106,8 @@ class KafkaIdempotentProducer(Client):
 
     def append(self, partition: Partition, messages: Messages) -> None:
         self._access.limits.check(partition, messages)
-        for row in range(len(messages)):
-            self._append_one(partition, messages, row)
-
-    def _append_one(self, partition: Partition, messages: Messages, row: int) -> None:
-        key, value, stamp = messages.keys[row], messages.values[row], messages.timestamps_ms[row]
-        size = len(value or b"") + len(key or b"")
+        batches = encoded([messages], self._access.clock, self._batches.now)
+        size = sum(len(batch.records) for batch in batches)
 
         # kafka-python 3 does not limit its queue. Without this limit the queue would fill the memory while
         # the broker is away.
@@ -108,37 +120,32 @@ class KafkaIdempotentProducer(Client):
                 self._failure = TimeoutError(f"{self._waiting_bytes} bytes wait and none was acknowledged")
             if self._failure is not None:
                 self._give_up(f"append to {partition}")
-            self._waiting += 1
+            self._waiting += len(messages)
             self._waiting_bytes += size
         turn, clock, sent_s = self._round, self._access.clock, time.monotonic()
         try:
             if self._producer is None:
                 self._producer = make_producer(self._access, self._batches.now)
-            know_partition(self._producer, TopicPartition(*partition))
-            future = self._producer.send(
-                partition.topic,
-                value,
-                key=key,
-                headers=list(messages.headers[row]),
-                partition=partition.number,
-                timestamp_ms=clock.now_ms() if stamp < 0 else stamp,
-            )
+            target = TopicPartition(*partition)
+            require_partition(self._producer, target)
+            futures = append_batches(self._producer, [(target, batch) for batch in batches])
         except (errors.KafkaError, ValueError) as error:
             # ValueError: the partition does not exist. A producer that was cut off after a failure reports
             # only that it is closed, so keep the first failure.
             with self._changed:
                 self._failure = self._failure or error
             self._give_up(f"append to {partition}")
-        future.add_callback(lambda _: note_time(clock, future, sent_s))
-        future.add_callback(lambda _: self._done(turn, size, None))
-        future.add_errback(lambda error: self._done(turn, size, error))
+        for batch, future in zip(batches, futures, strict=True):
+            future.add_callback(lambda _, future=future: note_time(clock, future, sent_s))
+            future.add_callback(lambda _, batch=batch: self._done(turn, batch, None))
+            future.add_errback(lambda error, batch=batch: self._done(turn, batch, error))
 
-    def _done(self, turn: int, size: int, error: Exception | None) -> None:
+    def _done(self, turn: int, batch: EncodedBatch, error: Exception | None) -> None:
         with self._changed:
             if turn != self._round:
                 return
-            self._waiting -= 1
-            self._waiting_bytes -= size
+            self._waiting -= batch.rows
+            self._waiting_bytes -= len(batch.records)
             if error is not None and self._failure is None:
                 self._failure = error
                 if self._producer is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
@@ -46,11 +46,10 @@ from twinsieve.pipeline.kafka.patches import (
     require_partition,
     send_offsets,
 )
-from twinsieve.pipeline.kafka.producers import MAX_BLOCK_MS, make_producer, note_time, shut
+from twinsieve.pipeline.kafka.producers import MAX_BLOCK_MS, encoded, make_producer, note_time, shut
 from twinsieve.pipeline.kafka.size_limits import BatchBytes
 from twinsieve.stages.rows.byte_column import as_column
 from twinsieve.stages.rows.key_partitions import NO_KEY, partitions_of
-from twinsieve.stages.rows.record_copies import EncodedBatch, copy_records
 
 _LINGER_MS = 5
 _QUICK_S = 3.0
@@ -155,18 +154,12 @@ class KafkaTransactionalProducer(Client):
             for number in np.unique(numbers).tolist()
         ]
 
-    def _encoded(self, parts: Iterable[Messages | Copies]) -> list[EncodedBatch]:
-        """The batches of one partition, in order."""
-        now_ms = self._access.clock.now_ms()
-        if now_ms is None:
-            now_ms = int(time.time() * 1000)
-        return copy_records([part.copied(now_ms) for part in parts], self._batches.now)
-
     def _send_unsent(self) -> None:
         """Queue all batches together, now that all of them are known."""
         if self._unsent:
             unsent, self._unsent = self._unsent, {}
-            batches = [(at, batch) for at, parts in unsent.items() for batch in self._encoded(parts)]
+            clock, most = self._access.clock, self._batches.now
+            batches = [(at, batch) for at, parts in unsent.items() for batch in encoded(parts, clock, most)]
             sent_s = time.monotonic()
             self._futures += append_batches(self._producer, batches)
             self._sent_last = self._futures[-1], sent_s

@@ -86,7 +86,7 @@ class Asks:
             # The index does not use the version; it helps people who read the log.
             program=f"{program_version()} {self.config.settings}".rstrip(),
         )
-        self._append(session, [(block, _pending(block, _without_rows(session)))])
+        self._append(session, block)
 
     def ask(self, polled: Sequence[Asked]) -> None:
         """Send these records, the next ones of their sessions, to the log as blocks.
@@ -121,6 +121,7 @@ class Asks:
             known.append(part._replace(records=records, refused=refused, foreign=foreign))
         read = self.reader.read_all([(part.records, part.refused) for part in known])
         self.hook(WorkerStep.FINGERPRINTED)
+        messages = Messages()
         for part, (kinds, batch, reasons) in zip(known, read, strict=True):
             session, records = part.session, part.records
             whole = replace(
@@ -134,8 +135,10 @@ class Asks:
             for block in split_block(whole, self.config.block_bytes):
                 blocks.append((block, _pending(block, part, reasons, low)))
                 low += len(block)
-            self._append(session, blocks)
-            self.hook(WorkerStep.APPENDED)
+            self._add(messages, session, blocks)
+        # All together: an index that reads one of them alone judges it in a transaction of its own.
+        self.appender.append(self.config.log, messages)
+        self.hook(WorkerStep.APPENDED)
 
     def _refused(self, session: Session, records: Records) -> dict[int, DeadLetterReason]:
         """Rows that the output topic would refuse, with the reason.
@@ -168,7 +171,7 @@ class Asks:
         """Send a block without rows that ends at offset `end`; it tells the index how far the session has
         emitted."""
         block = replace(self._block(session), end=end)
-        self._append(session, [(block, _pending(block, _without_rows(session)))])
+        self._append(session, block)
 
     def _block(self, session: Session) -> Block:
         return Block(
@@ -185,7 +188,16 @@ class Asks:
             topic=session.partition.topic,
         )
 
-    def _append(self, session: Session, blocks: list[tuple[Block, PendingBlock]]) -> None:
+    def _append(self, session: Session, block: Block) -> None:
+        """Append a block without rows to the log."""
+        messages = Messages()
+        self._add(messages, session, [(block, _pending(block, _without_rows(session)))])
+        self.appender.append(self.config.log, messages)
+
+    def _add(
+        self, messages: Messages, session: Session, blocks: Sequence[tuple[Block, PendingBlock]]
+    ) -> None:
+        """Add the blocks to the messages for the log, and to those that the session has sent."""
         end = blocks[-1][0].end
         beyond = beyond_positions(session.partition.number, end)
         if beyond is not None:
@@ -193,12 +205,10 @@ class Asks:
                 f"{session.partition}@{end - 1}: {beyond}; take the topic out of input.topics, or copy it "
                 "to a new one that begins at offset 0"
             )
-        messages = Messages()
         for block, _ in blocks:
             messages.add(None, encode_block(block, self.config.scheme))
         starts = BlockFlag.START in blocks[0][0].flags
         session.ask([pending for _, pending in blocks], self.clock.monotonic_s(), starts=starts)
-        self.appender.append(self.config.log, messages)
 
 
 def _without_rows(session: Session) -> _Part:
