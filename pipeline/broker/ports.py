@@ -147,6 +147,10 @@ class GroupConsumer(PartitionReader, Protocol):
             this member name
         """
 
+    def prefetch(self) -> bool:
+        """Ask the broker for what the next poll returns, without waiting. Returns whether records are here
+        already, so that a poll returns at once; else it takes the broker a moment."""
+
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
         """Committed offset of this group for each partition, None if there is none.
 

@@ -10,13 +10,10 @@ from kafka import ConsumerRebalanceListener, TopicPartition, errors
 from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
     AbortableError,
-    BrokerError,
     Committed,
     FatalError,
     Partition,
     PollResult,
-    Records,
-    UnreadableError,
     UnstableError,
 )
 from twinsieve.pipeline.kafka.access import Access
@@ -24,15 +21,12 @@ from twinsieve.pipeline.kafka.committed import committed_of
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
 from twinsieve.pipeline.kafka.errors import NAME_TAKEN, translating
 from twinsieve.pipeline.kafka.leaving import leave
-from twinsieve.pipeline.kafka.patches import has_fetched, keep_finished_joins, watch_fencing
+from twinsieve.pipeline.kafka.patches import fetch_late, keep_finished_joins, watch_fencing
 from twinsieve.pipeline.kafka.reading import PartitionConsumer
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
 
 _LOOKUP_S = 10.0
 """How long the request for a topic's partitions may take."""
-_NEWER_MS = 40
-"""How long to wait for what came after records that were fetched ahead. A broker that shares busy cores may
-need as long: with 10 ms one poll in ten of `bench.kafka_stations` brought two messages of a hundred."""
 _HELD_BACK = "an open transaction blocks it, or the broker does not answer"
 
 
@@ -57,6 +51,7 @@ class KafkaGroupConsumer(PartitionConsumer, ConsumerRebalanceListener):  # type:
         self._seen_epoch = 0
         self._assigned: frozenset[TopicPartition] = frozenset()
         keep_finished_joins(self._consumer)
+        self._fetch = fetch_late(self._consumer)
         self._is_fenced = watch_fencing(self._consumer)
         self._consumer.subscribe(list(topics), listener=self)
         self._know(topics)
@@ -80,8 +75,6 @@ class KafkaGroupConsumer(PartitionConsumer, ConsumerRebalanceListener):  # type:
             self._epoch += 1
             self._live.clear()
             self._paused.clear()
-            if isinstance(self._later, UnreadableError):
-                self._later = None
             self._assigned = frozenset(assigned)
             self._silence(self._assigned)
 
@@ -92,10 +85,7 @@ class KafkaGroupConsumer(PartitionConsumer, ConsumerRebalanceListener):  # type:
     def poll(self, timeout_s: float, max_records: int) -> PollResult:
         if self._is_fenced():
             raise FatalError(f"member {self._member}: {NAME_TAKEN}", fenced=True)
-        was_ahead = has_fetched(self._consumer)
         polled = self._fetched(timeout_s, max_records)
-        if polled and was_ahead:
-            self._add_newer(polled, max_records)
         # Read the membership before the epoch. After max_poll_interval_ms without a poll, kafka-python leaves
         # the group by itself. The broker accepts the group_metadata() of that state even though another
         # member owns the partitions. A rebalance raises the epoch before it changes the membership, so in
@@ -109,25 +99,9 @@ class KafkaGroupConsumer(PartitionConsumer, ConsumerRebalanceListener):  # type:
         membership = KafkaMembership(metadata.generation_id, metadata, self._is_fenced)
         return PollResult(membership, assignment, self._seen_epoch, records)
 
-    def _add_newer(self, polled: dict[TopicPartition, list[Records]], max_records: int) -> None:
-        """Add the records that came after those that `polled` has.
-
-        kafka-python asks for the next records when it returns some, and gets what the broker has then: often
-        one or two. All that come later wait at the broker until these are polled, so without a second look
-        they would come out one round late.
-        """
-        left = max_records - sum(len(part) for parts in polled.values() for part in parts)
-        if left <= 0:
-            return
-        try:
-            with translating("reading"):
-                newer = self._consumer.poll(timeout_ms=_NEWER_MS, max_records=left)
-        except BrokerError as error:
-            # What was polled before must not be lost. The next poll raises the error.
-            self._later = error
-            return
-        for partition, parts in newer.items():
-            polled.setdefault(partition, []).extend(parts)
+    def prefetch(self) -> bool:
+        with translating("reading"):
+            return self._fetch()
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
         offsets: dict[Partition, Committed | None] = {}

@@ -16,7 +16,6 @@ from twinsieve.pipeline.broker.records import (
     Partition,
     Records,
     TruncatedError,
-    UnreadableError,
 )
 from twinsieve.pipeline.kafka.access import Access
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
@@ -76,9 +75,8 @@ class PartitionConsumer(Client):
         self._lock = threading.RLock()
         self._live: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
-        self._later: BrokerError | None = None
-        """An error that the next poll raises, unless it is about a batch and a `seek` on its partition comes
-        first."""
+        self._later: TruncatedError | None = None
+        """An error that the next poll raises, too."""
 
     def _silence(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
@@ -86,8 +84,6 @@ class PartitionConsumer(Client):
             self._consumer.seek(partition, 0)
 
     def _start(self, partition: TopicPartition, offset: int, epoch: int = NO_EPOCH) -> None:
-        if isinstance(self._later, UnreadableError) and self._later.partition == Partition(*partition):
-            self._later = None
         self._consumer.seek(partition, offset)
         if epoch != NO_EPOCH:
             seek_with_epoch(self._consumer, partition, offset, epoch)

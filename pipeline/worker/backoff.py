@@ -28,6 +28,8 @@ _BLOCK_S = 0.005
 """Least pause for each block that a poll makes. A block takes about 2 ms of CPU in the worker, the index and
 the standby together, whatever its number of messages."""
 _MAX_S = 1.0
+FETCH_S = 0.01
+"""How long records that were asked for may take."""
 _LONGEST_USUAL_S = 0.25
 _WEIGHT = 1 / 8
 """Weight of the last answer in the usual time of answers."""
@@ -108,6 +110,10 @@ class PollBackoff:
         """Note that a block was answered and emitted after this time."""
         waited_s = min(max(waited_s, self._again_s), _LONGEST_USUAL_S)
         self._usual_s += _WEIGHT * (waited_s - self._usual_s)
+
+    def fetches(self) -> None:
+        """Note that the records of the next poll are on their way."""
+        self._next_s = self._clock.monotonic_s() + FETCH_S
 
     def polled(self, unanswered: int, partitions: int) -> None:
         """Set the time of the next poll after one poll. unanswered: number of blocks, in all partitions

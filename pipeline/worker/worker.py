@@ -54,7 +54,7 @@ from twinsieve.pipeline.worker.answers import (
     take_answered,
 )
 from twinsieve.pipeline.worker.asks import Asked, Asks
-from twinsieve.pipeline.worker.backoff import Patience, PollBackoff, Refusals
+from twinsieve.pipeline.worker.backoff import FETCH_S, Patience, PollBackoff, Refusals
 from twinsieve.pipeline.worker.config import (
     ASK_AGAIN_S,
     COMMIT_AGAIN_S,
@@ -137,6 +137,8 @@ class Worker:
         self._noted: set[Partition] = set()
         """Partitions that cannot begin yet, and for which the time when they were first seen is committed."""
         self._polled = PollResult(Membership(-1), frozenset(), -1)
+        self._fetches = False
+        """Whether the records of the next poll are on their way."""
         self._epoch = -1
         self._emitted = Emission()
         self._committed_s = self._checked_s = clock.monotonic_s()
@@ -315,10 +317,16 @@ class Worker:
         unanswered = self.unanswered
         if unanswered and self._backoff.left_s():
             return self._polled
+        if unanswered and not self._fetches and not self._consumer.prefetch():
+            # The broker's answer takes a moment, in which this worker reads answers of the index.
+            self._fetches = True
+            self._backoff.fetches()
+            return self._polled
+        self._fetches = False
         self._backoff.polled(unanswered, len(self._sessions))
         most = self._config.poll_messages if self._room.is_left else 1
         try:
-            polled = self._consumer.poll(0 if unanswered else timeout_s, most)
+            polled = self._consumer.poll(min(timeout_s, FETCH_S) if unanswered else timeout_s, most)
         except UnreadableError as error:
             self._stop_at_batch(error)
             return self._polled

@@ -9,8 +9,8 @@ from typing import Any
 
 import kafka
 import pytest
-from kafka import KafkaAdminClient
-from kafka.errors import IllegalStateError, KafkaConnectionError, UnknownBrokerIdError
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.errors import IllegalStateError, UnknownBrokerIdError
 
 from tests.broker.cluster import SecureCluster
 from tests.broker.grants import allow
@@ -35,12 +35,12 @@ from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, FatalError, Partition
 from twinsieve.pipeline.kafka import admin as python_admin
-from twinsieve.pipeline.kafka import group_consumer
 from twinsieve.pipeline.kafka.access import Access
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.kafka.group_consumer import KafkaGroupConsumer
 from twinsieve.pipeline.kafka.options import common_options
+from twinsieve.pipeline.kafka.patches import fetch_late
 from twinsieve.pipeline.operate.acls import Grant
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -77,30 +77,35 @@ def test_a_worker_that_polls_too_late_commits_nothing_of_others(bootstrap: str, 
     slow.close()
 
 
-def test_an_error_of_the_second_look_of_a_poll_loses_no_record(
-    monkeypatch: pytest.MonkeyPatch, broker: Broker
-) -> None:
+def test_a_poll_brings_all_that_came_since_the_one_before(broker: Broker) -> None:
+    """By itself kafka-python asks for more when it returns what it had, and is answered by the first message."""
     log = Partition(make_topic(broker), 0)
     consumer: Any = reading(broker, log)
+    consumer.poll(0.0, 10)  # a request that waits at the broker
     write(broker, log, [b"a"])
-    poll, looks = consumer._consumer.poll, []
-
-    def fails_behind_records(**given: Any) -> Any:
-        if looks and looks[-1]:
-            looks.append({})
-            raise KafkaConnectionError("no more")
-        looks.append(poll(**given))
-        return looks[-1]
-
-    monkeypatch.setattr(consumer._consumer, "poll", fails_behind_records)
-    monkeypatch.setattr(group_consumer, "has_fetched", lambda _consumer: True)
-    values, _ = fetched(consumer, 1)
-    assert values == [b"a"]
-    with pytest.raises(BrokerError, match="no more"):
-        consumer.poll(0.1, 10)
+    until(consumer.prefetch)
+    assert fetched(consumer, 1)[0] == [b"a"]
     write(broker, log, [b"b"])
-    looks.clear()
-    assert fetched(consumer, 1)[0] == [b"b"]
+    write(broker, log, [b"c"])
+    until(consumer.prefetch)
+    (records,) = consumer.poll(0.0, 10).records
+    assert list(records.values) == [b"b", b"c"]
+
+
+@pytest.mark.parametrize(("highwater", "asks"), [(5, False), (6, True), (None, True)])
+def test_a_poll_asks_for_more_where_more_is_there(highwater: int | None, asks: bool) -> None:
+    at, sent = TopicPartition("posts", 0), []
+    state = SimpleNamespace(position=SimpleNamespace(offset=5), highwater=highwater)
+    fetcher = SimpleNamespace(fetched_records=lambda most: ({at: ["record"]} if most else {}, False))
+    fetcher.send_fetches = lambda: sent.append(1)
+    consumer: Any = SimpleNamespace(_fetcher=fetcher, _subscription=SimpleNamespace(assignment={at: state}))
+    fetch_late(consumer)
+    fetcher.fetched_records(10)
+    fetcher.send_fetches()
+    assert bool(sent) is asks
+    fetcher.fetched_records(0)
+    fetcher.send_fetches()
+    assert len(sent) == 1 + asks, "a poll that has found nothing asks"
 
 
 def test_a_transaction_on_a_topic_one_may_not_write_ends_in_an_answer(

@@ -23,7 +23,6 @@ from tests.broker.worlds import (
 )
 from twinsieve.pipeline.broker.ports import Broker, Reader
 from twinsieve.pipeline.broker.records import BrokerError, Partition, Records, UnreadableError
-from twinsieve.pipeline.kafka import group_consumer
 
 _BATCH = 20
 
@@ -173,9 +172,8 @@ def test_a_header_name_that_is_no_text_stops_nobody(service: Service, bootstrap:
 
 
 def test_damage_that_a_poll_met_behind_its_records_is_not_reported_after_a_seek_back(
-    mortal_broker: Cluster, monkeypatch: pytest.MonkeyPatch, connect: Connect
+    mortal_broker: Cluster, connect: Connect
 ) -> None:
-    monkeypatch.setattr(group_consumer, "has_fetched", lambda _consumer: True)
     broker = connect(mortal_broker.bootstrap)
     log = Partition(make_topic(broker), 0)
     write(broker, log, [b"a", b"b", b"c"])

@@ -41,11 +41,13 @@ def test_a_crash_around_a_refused_message_loses_nothing(step: str, topic: str, t
         world.produce("in", 0, [post("before"), post("twice")])
         world.produce("in", 0, [post("once")], b"bad")
         world.produce("in", 0, [b"{"], None)
+        trap = Trap(step, occurrence, crash)
+        process.hook = lambda at: trap(at) if refusals else None  # noqa: B023
+        # Judged before its copy.
+        world.run(20)
         world.produce("in", 1, [post("once"), post("aside")])
         world.produce("in", 0, [post("twice")], b"bad")
         world.produce("in", 0, [post("behind")])
-        trap = Trap(step, occurrence, crash)
-        process.hook = lambda at: trap(at) if refusals else None  # noqa: B023
         for _ in range(300):
             if trap.sprung:
                 break

@@ -135,15 +135,6 @@ class MemoryReader(_Client):
         # A topic that is gone brings nothing, and one that was created again is read on at the same offset.
         return sorted(at for at in self._positions if at not in self._paused and self._cluster.has_leader(at))
 
-    def met(self) -> UnreadableError | None:
-        """The error of a batch that is the next one to read, if there is one."""
-        for partition in self._ready() if self._cluster.reachable else ():
-            position = self._positions[partition]
-            bad = self._bad_batch(partition, position, self._cluster.log(partition).stable_end)
-            if bad is not None and bad.start <= position:
-                return UnreadableError(partition, position, "wrong checksum", bad.stop)
-        return None
-
     def _bad_batch(self, partition: Partition, position: int, end: int) -> range | None:
         """The next batch from this position on that cannot be read; each ends a fetch."""
         batches = self._cluster.faults.unreadable.get(partition, ())

@@ -17,18 +17,13 @@ from twinsieve.pipeline.broker.records import (
     FatalError,
     Partition,
     PollResult,
-    UnreadableError,
     UnstableError,
 )
 
 
 @one_at_a_time
 class MemoryConsumer:
-    """Polling is its heartbeat: one that stands still is expired by the clock.
-
-    As that of kafka-python, a poll looks once more for what came after its records. What it meets there, the
-    next poll raises.
-    """
+    """Polling is its heartbeat: one that stands still is expired by the clock."""
 
     def __init__(
         self,
@@ -49,7 +44,7 @@ class MemoryConsumer:
         self._generation = -1
         self._assignment: frozenset[Partition] = frozenset()
         self._epoch = 0
-        self._later: UnreadableError | None = None
+        self._asked = False
 
     def _join(self) -> str:
         now_s = self._cluster.clock.monotonic_s()
@@ -59,16 +54,17 @@ class MemoryConsumer:
     def poll(self, timeout_s: float, max_records: int) -> PollResult:
         with CLUSTER_LOCK:
             self._heartbeat()
-        later, self._later = self._later, None
-        if later is not None:
-            raise later
+        self._asked = False
         records = self._reader.poll(timeout_s, max_records)
         with CLUSTER_LOCK:
-            self._later = self._reader.met() if records else None
             if self._heartbeat():
                 records = []
         membership = MemoryMembership(self._generation, self._group.name, self._member_id, self._instance)
         return PollResult(membership, self._assignment, self._epoch, records)
+
+    def prefetch(self) -> bool:
+        was_asked, self._asked = self._asked, True
+        return was_asked or not self._cluster.faults.fetches_late
 
     def _heartbeat(self) -> bool:
         """Whether a rebalance came to light."""
@@ -89,7 +85,6 @@ class MemoryConsumer:
         self._generation = self._group.generation
         self._assignment = self._group.assignment(self._member_id, self._cluster.partition_counts())
         self._epoch += 1
-        self._later = None
         self._reader.assign(())
         self._reader.assign(self._assignment)
         return True
@@ -106,8 +101,6 @@ class MemoryConsumer:
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         self._reader.seek(partition, offset, epoch)
-        if self._later is not None and self._later.partition == partition:
-            self._later = None
 
     def position(self, partition: Partition) -> int:
         return self._reader.position(partition)

@@ -40,6 +40,8 @@ class Faults:
         go on waiting. A number: the append fails; that many of its messages, the oldest, are written all the same, and
         perhaps later than what a new producer appends.
 
+    fetches_late: whether a worker that asks for records ahead of its poll is told that they are on their way.
+
     denied: topics that no user may read or write. hidden: topics that no user may describe.
 
     unreadable: offsets [start, stop) of batches that nobody can read; they stand in the log like others.
@@ -57,6 +59,7 @@ class Faults:
     leaderless: set[Partition] = field(default_factory=set)
     append_latency_s: Callable[[], float] = at_once
     append_failure: Callable[[int], int | None] = never_fails
+    fetches_late: bool = False
     refuses_commit: Callable[[str, int], bool] = commits
     refuses_record: Callable[[str, bytes | None, bytes | None], str | None] = takes
     denied: set[str] = field(default_factory=set)

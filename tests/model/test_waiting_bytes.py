@@ -80,7 +80,7 @@ def test_a_partition_goes_on_where_others_hold_all_the_room() -> None:
     world.cluster.faults.leaderless |= blocked
     world.start("a", worker_config=bounded)
     for number in range(1, partitions):
-        world.produce("in", number, large(30, number, 2_400))
+        world.produce("in", number, large(30, number, 4_500))
     world.run(200)
     process = world.processes[0]
     assert process.worker is not None

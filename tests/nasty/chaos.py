@@ -92,6 +92,7 @@ class NastyChaos(Chaos):
         if Kind.LATE in self.kinds:
             self.world.cluster.faults.append_latency_s = lambda: self.random.choice(_LATENCIES_S)
             self.world.cluster.faults.append_failure = self._append_failure
+            self.world.cluster.faults.fetches_late = True
 
     def make_world(self) -> World:
         """Its topics."""

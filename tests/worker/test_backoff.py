@@ -6,7 +6,7 @@ import pytest
 
 from tests.memory.broker import ManualClock
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.worker.backoff import Patience, PollBackoff
+from twinsieve.pipeline.worker.backoff import FETCH_S, Patience, PollBackoff
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,16 @@ def test_the_pause_grows_with_the_partitions_that_a_poll_brings_messages_of() ->
         clock.sleep(0.02)
         pace.asked(blocks)
         assert pace.left_s() == pytest.approx(pause_s - 0.02), "from the poll on, not from its end"
+
+
+def test_what_was_asked_for_is_polled_soon() -> None:
+    clock = ManualClock()
+    pace = PollBackoff(clock, 0.05)
+    pace.polled(1, 1)
+    pace.fetches()
+    assert pace.left_s() == pytest.approx(FETCH_S)
+    pace.polled(1, 1)
+    assert pace.left_s() == pytest.approx(0.05)
 
 
 def test_an_index_that_stands_still_is_not_flooded_with_small_blocks() -> None:
