@@ -29,6 +29,7 @@ from twinsieve.pipeline.tools.generate.stream import generate
 PARTITIONS = 4
 _LOOK_S = 20.0
 _ANSWER_S = 30.0
+_CONNECTS_S = 1.0
 _ORIGIN = re.compile(rb".*\[(\d+)\]@(\d+)")
 Place = tuple[int, int]
 """Partition and offset of an input message."""
@@ -84,6 +85,10 @@ class Load:
             retry_backoff_ms=20,
             retry_backoff_max_ms=100,
         )
+        if self.rate is not None:
+            # It connects, and gets its number, before the clock runs: that takes half a second.
+            sends.list_topics(self.topic, _ANSWER_S)
+            sends.poll(_CONNECTS_S)
         start = time.monotonic()
         look_s = start + _LOOK_S
         for number, value in enumerate(self.made or self._values()):
